@@ -9,7 +9,7 @@ from functools import lru_cache
 from kdoctor.commands.shell import quoted, set_variable
 from kdoctor.facts import Gpu, GpuPair, Gpus, PciDevices, Unavailable
 from kdoctor.facts.visible import ORDER_VARIABLE, VARIABLE
-from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Unjudged
+from kdoctor.model import READ_ONLY, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Unjudged
 from kdoctor.text.lists import counted
 
 MIB, GIB = 1024**2, 1024**3
@@ -28,7 +28,6 @@ RELOAD_MODULE = Remedy.reboot(
 )
 RESTART = Rollback.nothing("not needed (a restart changes no configuration)")
 NEW_CONTAINER = Rollback.nothing("not needed (a new container leaves the host unchanged)")
-READ_ONLY = Rollback.nothing("not needed (this step is read-only)")
 RESEAT = "Read the kernel log for the port, then reseat the card or replace its riser; service an SXM board."
 DRIVER = ("driver.library-matches-module",)
 """What checks of GPUs require."""

@@ -67,6 +67,8 @@ class Check:
     """Names of the checklist's assumptions that it tests (see ``Assumptions.stated``)."""
     answers: tuple[str, ...]
     """Ids of checks that warn of what some jobs do. If it has judged the user's job, their warnings are evidence."""
+    unread: str
+    """Why it is skipped if a group that it asks for is unavailable; empty if it is unknown then."""
     facts: Mapping[str, type]
     """Types of the positional parameters, by name."""
     tolerant: frozenset[str]
@@ -85,6 +87,17 @@ class Check:
         return self.scenario is not None or self.family == "smoke"
 
 
+@dataclass(frozen=True, kw_only=True)
+class CheckText:
+    """What a check says about itself, see ``Check``."""
+
+    title: str
+    why: str
+    remedy: str
+    sources: tuple[str, ...]
+    failure_modes: tuple[str, ...] = ()
+
+
 def check(  # noqa: PLR0913 - the attributes of a check
     id: str,  # noqa: A002 - always passed by position
     *,
@@ -95,6 +108,8 @@ def check(  # noqa: PLR0913 - the attributes of a check
     explained_by: Sequence[str] = (),
     judges: Sequence[str] = (),
     answers: Sequence[str] = (),
+    unread: str = "",
+    text: CheckText | None = None,
 ) -> Callable[[CheckFunction], Check]:
     """Make a check from a function that yields outcomes.
 
@@ -117,6 +132,8 @@ def check(  # noqa: PLR0913 - the attributes of a check
         explained_by: ids of checks whose failure explains that its facts are unavailable.
         judges: names of the checklist's assumptions that it tests.
         answers: ids of checks whose warnings it judges for the user's job.
+        unread: why it is skipped, and not unknown, if a group is unavailable.
+        text: what the docstring has, if another decorator makes the function.
 
     Raises:
         CheckDefinitionError: the id, the docstring or the signature is not as described here.
@@ -125,75 +142,39 @@ def check(  # noqa: PLR0913 - the attributes of a check
         raise CheckDefinitionError(f"@check needs an id, such as @check('gpu.free'), found {describe_kind(id)}")
 
     def make(function: CheckFunction) -> Check:
-        return check_of(
-            id,
-            function,
-            text_of(id, function),
+        said = text or text_of(id, function)
+        if not _ID.fullmatch(id):
+            raise CheckDefinitionError(f"{id!r}: expected an id family.slug in lower case, such as gpu.free")
+        facts, tolerant, parameters = _parse_signature(id, function)
+        if (SmokeRun in facts.values()) != (scenario is not None):
+            raise CheckDefinitionError(f"{id}: 'scenario' and a parameter of type SmokeRun require each other")
+        return Check(
+            id=id,
+            title=said.title,
+            why=_prose(said.why),
+            remedy=_prose(said.remedy),
+            sources=said.sources,
+            failure_modes=said.failure_modes,
             severity=severity,
-            requires=requires,
+            requires=_ids(id, requires),
             needs_gpus=needs_gpus,
             scenario=scenario,
-            explained_by=explained_by,
-            judges=judges,
-            answers=answers,
+            explained_by=_ids(id, explained_by),
+            judges=_ids(id, judges),
+            answers=_ids(id, answers),
+            unread=unread,
+            facts=facts,
+            tolerant=tolerant,
+            parameters=parameters,
+            function=_sparing(id, function),
         )
 
     return make
 
 
-@dataclass(frozen=True, kw_only=True)
-class CheckText:
-    """What a check says about itself, see ``Check``."""
-
-    title: str
-    why: str
-    remedy: str
-    sources: tuple[str, ...]
-    failure_modes: tuple[str, ...] = ()
-
-
-def check_of(  # noqa: PLR0913 - the attributes of a check
-    id: str,  # noqa: A002 - always passed by position
-    function: CheckFunction,
-    text: CheckText,
-    *,
-    severity: Severity,
-    requires: Sequence[str] = (),
-    needs_gpus: bool = False,
-    scenario: str | None = None,
-    explained_by: Sequence[str] = (),
-    judges: Sequence[str] = (),
-    answers: Sequence[str] = (),
-) -> Check:
-    """A check whose text is data, or that another decorator makes. See ``check``.
-
-    Raises:
-        CheckDefinitionError: the id or the signature is not as described for ``check``.
-    """
-    if not _ID.fullmatch(id):
-        raise CheckDefinitionError(f"{id!r}: expected an id family.slug in lower case, such as gpu.free")
-    facts, tolerant, parameters = _parse_signature(id, function)
-    if (SmokeRun in facts.values()) != (scenario is not None):
-        raise CheckDefinitionError(f"{id}: 'scenario' and a parameter of type SmokeRun require each other")
-    return Check(
-        id=id,
-        title=text.title,
-        why=_prose(text.why),
-        remedy=_prose(text.remedy),
-        sources=text.sources,
-        failure_modes=text.failure_modes,
-        severity=severity,
-        requires=_ids(id, requires),
-        needs_gpus=needs_gpus,
-        scenario=scenario,
-        explained_by=_ids(id, explained_by),
-        judges=_ids(id, judges),
-        answers=_ids(id, answers),
-        facts=facts,
-        tolerant=tolerant,
-        parameters=parameters,
-        function=_sparing(id, function),
-    )
+def check_of(id: str, function: CheckFunction, text: CheckText, **attributes: Any) -> Check:  # noqa: A002 - as for check
+    """A check of a function that another decorator makes. See ``check``."""
+    return check(id, text=text, **attributes)(function)
 
 
 def _ids(check_id: str, names: Sequence[str]) -> tuple[str, ...]:

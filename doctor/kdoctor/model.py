@@ -129,6 +129,10 @@ class Rollback:
         return cls(kind="nothing", why=why)
 
 
+READ_ONLY = Rollback.nothing("not needed (this step is read-only)")
+_NO_COMMANDS = Rollback.nothing("no commands were given")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Finding:
     """One subject with a problem."""
@@ -139,7 +143,8 @@ class Finding:
     """The problem, with numbers and units. The full report prints it as ``{subject}: {observed}``."""
     expected: str
     remedy: Remedy = OF_THE_CHECK
-    rollback: Rollback = Rollback(kind="nothing", why="no commands were given")
+    rollback: Rollback = _NO_COMMANDS
+    """Not needed for a fix whose commands only read."""
     brief: str = ""
     """``observed`` in at most 60 characters, without values that differ from subject to subject. Findings of a check
     with the same brief are one problem of several subjects (``GPU 0-7: {brief}``). Empty: ``observed`` is short."""
@@ -152,6 +157,10 @@ class Finding:
     """Ids of checks. If one of them failed, this finding matters only once that is solved."""
     noted: bool = False
     """Whether the line of its family says it, even if it is of severity info: something happened on this machine."""
+
+    def __post_init__(self) -> None:
+        if self.rollback == _NO_COMMANDS and self.remedy.look and not self.remedy.commands:
+            object.__setattr__(self, "rollback", READ_ONLY)
 
     @property
     def headline(self) -> str:

@@ -8,10 +8,10 @@ from kdoctor.commands.system import NVIDIA_DEVICES, branch_of
 from kdoctor.facts import DeviceNode, Gpus, Host, Kernel, KernelDriver, KernelLog, NotCollected, PciDevices, Unavailable
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.matrix.values import older_driver
-from kdoctor.model import Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import READ_ONLY, Action, Evidence, Finding, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._driver import NODE, blacklisted, create_nodes, with_runtime
-from kdoctor_checks._gpus import DRIVER_MESSAGES, NEW_CONTAINER, READ_ONLY, RESTART, silent
+from kdoctor_checks._gpus import DRIVER_MESSAGES, NEW_CONTAINER, RESTART, silent
 from kdoctor_checks._versions import first_short, numbers
 from kdoctor_checks.driver._messages import NO_GPU, NOT_LOADED, NOT_STARTED, SIGNATURE, STATED
 

@@ -8,10 +8,8 @@ from kdoctor_checks._kernel_log import LOG_UNREAD, nothing_logged
 _FILE = "/etc/modprobe.d/nvidia-uvm-hmm.conf"
 
 
-@check("driver.memory-regions", severity=Severity.ERROR, needs_gpus=True)
-def memory_regions(
-    log: KernelLog | Unavailable, gpus: Gpus | Unavailable, pci: PciDevices | Unavailable
-) -> Iterator[Outcome]:
+@check("driver.memory-regions", severity=Severity.ERROR, needs_gpus=True, unread=LOG_UNREAD)
+def memory_regions(log: KernelLog, gpus: Gpus | Unavailable, pci: PciDevices | Unavailable) -> Iterator[Outcome]:
     """The driver reserved the memory regions that unified memory needs.
 
     Why: with address randomization (KASLR) and multiple large GPUs, nvidia-uvm may fail to reserve a region for
@@ -24,9 +22,6 @@ def memory_regions(
         https://github.com/pytorch/pytorch/issues/159207
     Failure modes: hmm_kaslr
     """
-    if not isinstance(log, KernelLog):
-        yield LOG_UNREAD
-        return
     events = [event for event in log.events if event.kind == "hmm-failed"]
     if not events:
         yield nothing_logged(log, gpus, pci, "failed reservation of a memory region")

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from kdoctor.check import Check, check_of, text_of
+from kdoctor.check import Check, check, text_of
 from kdoctor.facts import Gpu, Gpus
-from kdoctor.model import Outcome, Remedy, Rollback, Severity
-from kdoctor_checks._gpus import DRIVER, READ_ONLY, judge, readings
+from kdoctor.model import READ_ONLY, Outcome, Remedy, Rollback, Severity
+from kdoctor_checks._gpus import DRIVER, judge, readings
 
 
 def gpu_flag(
@@ -49,6 +49,7 @@ def gpu_flag(
                     explained_by=explained_by(gpu),
                 )
 
-        return check_of(id, judge_all, text_of(id, describe), severity=severity, needs_gpus=True, requires=requires)
+        text = text_of(id, describe)
+        return check(id, severity=severity, needs_gpus=True, requires=requires, text=text)(judge_all)
 
     return make

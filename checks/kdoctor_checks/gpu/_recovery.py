@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from kdoctor.commands.shell import quoted
 from kdoctor.commands.system import NVIDIA_DEVICES
 from kdoctor.facts import KernelLogEvent
-from kdoctor.model import Remedy, Rollback
+from kdoctor.model import READ_ONLY, Remedy, Rollback
 from kdoctor_checks import _xids
-from kdoctor_checks._gpus import DRIVER_MESSAGES, READ_ONLY, RESET_NEEDED, RESTART
+from kdoctor_checks._gpus import DRIVER_MESSAGES, RESET_NEEDED, RESTART
 
 _STRENGTH: tuple[_xids.Action, ...] = ("mechanics", "reboot", "update", "reset", "support")
 _WITHOUT_XID: dict[str, _xids.Action] = {

@@ -4,7 +4,7 @@ from kdoctor.check import check
 from kdoctor.facts import Gpus, KernelLog, KernelLogEvent, PciDevices, Unavailable
 from kdoctor.model import Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import some
-from kdoctor_checks._gpus import READ_ONLY, RESPONDING, subjects
+from kdoctor_checks._gpus import RESPONDING, subjects
 from kdoctor_checks._kernel_log import (
     LOG_UNREAD,
     by_device,
@@ -31,10 +31,8 @@ _FOLLOW = {43, 45}
 """Xids of the programs that a failure ended."""
 
 
-@check("gpu.application-xids", severity=Severity.INFO, needs_gpus=True)
-def application_xids(
-    log: KernelLog | Unavailable, gpus: Gpus | Unavailable, pci: PciDevices | Unavailable
-) -> Iterator[Outcome]:
+@check("gpu.application-xids", severity=Severity.INFO, needs_gpus=True, unread=LOG_UNREAD)
+def application_xids(log: KernelLog, gpus: Gpus | Unavailable, pci: PciDevices | Unavailable) -> Iterator[Outcome]:
     """The kernel logged no failure of a program.
 
     Why: Xids 13, 31 and 43 usually mean that a program accessed memory out of bounds or ran an illegal instruction. If
@@ -45,9 +43,6 @@ def application_xids(
         https://docs.nvidia.com/deploy/xid-errors/
         https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html
     """
-    if not isinstance(log, KernelLog):
-        yield LOG_UNREAD
-        return
     events = [item for item in log.events if _is_of_program(item)]
     failed = {event.bus_id for event in log.events if is_failure(event) and event.bus_id}
     for bus_id, found in by_device(events).items():
@@ -60,7 +55,6 @@ def application_xids(
             noted=not follows,
             expected="no Xid and no crash of a program",
             remedy=_CRASH_REMEDY if crashed else _REMEDY if any(map(_ended, found)) else SUPPORT,
-            rollback=READ_ONLY,
             explained_by=("gpu.kernel-log", RESPONDING) if follows else (),
         )
     unclassified = [event for event in log.events if event.kind == "xid" and is_unclassified(event)]

@@ -5,7 +5,7 @@ from kdoctor.facts import Gpu, Gpus
 from kdoctor.facts.gpus import EVENT_HW_SLOWDOWN
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import DRIVER, READ_ONLY, readings, smi
+from kdoctor_checks._gpus import DRIVER, readings, smi
 from kdoctor_checks.gpu._clocks import CHILDREN, HARDWARE, cause, held, lasting, names
 from kdoctor_checks.gpu._clocks import clocks as shown
 
@@ -39,7 +39,6 @@ def clocks(gpus: Gpus) -> Iterator[Outcome]:
                 brief=held(alike, found),
                 expected="no hardware slowdown",
                 remedy=_remedy(slowed, gpus),
-                rollback=READ_ONLY,
             )
         elif found & EVENT_HW_SLOWDOWN:
             yield Unjudged(subject=gpu.subject, reason="HW Slowdown in a single reading, which may be transient")

@@ -49,10 +49,8 @@ _UNLOAD = Remedy.configure(
 _OWN = {_NOT_PROBED: _UNLOAD, _MISMATCH: RELOAD_MODULE}
 
 
-@check("gpu.kernel-log", severity=Severity.ERROR, needs_gpus=True)
-def kernel_log(
-    log: KernelLog | Unavailable, gpus: Gpus | Unavailable, pci: PciDevices | Unavailable
-) -> Iterator[Outcome]:
+@check("gpu.kernel-log", severity=Severity.ERROR, needs_gpus=True, unread=LOG_UNREAD)
+def kernel_log(log: KernelLog, gpus: Gpus | Unavailable, pci: PciDevices | Unavailable) -> Iterator[Outcome]:
     """The kernel log has no GPU failure.
 
     Why: the driver logs faults as Xids, and some GPUs fall off the bus without one. Memory errors (48, 64, 95, 140),
@@ -69,9 +67,6 @@ def kernel_log(
         https://docs.nvidia.com/health-validation/reference/checks/xid.md
         https://github.com/NVIDIA/NVSentinel/issues/155
     """
-    if not isinstance(log, KernelLog):
-        yield LOG_UNREAD
-        return
     known = subjects(gpus, pci)
     # A driver that was read is judged by driver.library-matches-module, and the mismatch may be over.
     kinds = {*_KINDS} if isinstance(gpus, Gpus) else {*_KINDS, _MISMATCH}

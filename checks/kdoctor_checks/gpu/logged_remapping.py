@@ -9,10 +9,8 @@ from kdoctor_checks._kernel_log import LOG_UNREAD, by_device, codes, is_failure,
 from kdoctor_checks._xids import OF_REPAIRS
 
 
-@check("gpu.logged-remapping", severity=Severity.WARNING, needs_gpus=True)
-def logged_remapping(
-    log: KernelLog | Unavailable, gpus: Gpus | Unavailable, pci: PciDevices | Unavailable
-) -> Iterator[Outcome]:
+@check("gpu.logged-remapping", severity=Severity.WARNING, needs_gpus=True, unread=LOG_UNREAD)
+def logged_remapping(log: KernelLog, gpus: Gpus | Unavailable, pci: PciDevices | Unavailable) -> Iterator[Outcome]:
     """The driver reports every memory replacement that the kernel logged.
 
     Why: Xid 63 means that a faulty row or page will be replaced at the next reset. Xid 94 is a contained memory error:
@@ -26,9 +24,6 @@ def logged_remapping(
         https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt/error-recovery-and-response-flags.html
         https://docs.nvidia.com/deploy/dynamic-page-retirement/visibility.html
     """
-    if not isinstance(log, KernelLog):
-        yield LOG_UNREAD
-        return
     failed = {event.bus_id for event in log.events if is_failure(event)}
     events = [event for event in log.events if event.kind == "xid" and event.code in OF_REPAIRS]
     devices = by_device(event for event in events if event.bus_id not in failed)

@@ -4,7 +4,7 @@ from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import some
-from kdoctor_checks._gpus import DRIVER, READ_ONLY, answering, field_label, not_answering, smi, too_new, unsupported
+from kdoctor_checks._gpus import DRIVER, answering, field_label, not_answering, smi, too_new, unsupported
 
 _SHOWN = 4
 _NOT_NVML = ("fabric_status",)
@@ -68,5 +68,4 @@ def _corrupted(gpu: Gpu, error: str) -> Finding:
             smi(gpu, "-q"),
             "sudo nvidia-bug-report.sh",
         ),
-        rollback=READ_ONLY,
     )

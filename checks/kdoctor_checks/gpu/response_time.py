@@ -4,7 +4,7 @@ from statistics import median
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
-from kdoctor_checks._gpus import DRIVER, DRIVER_MESSAGES, READ_ONLY, RESPONDING, answering, not_answering
+from kdoctor_checks._gpus import DRIVER, DRIVER_MESSAGES, RESPONDING, answering, not_answering
 
 _LEAST_S = 0.5
 """A GPU that answers faster than this is never an outlier: a busy machine delays the calls for one GPU or another."""
@@ -52,6 +52,5 @@ def _finding(gpu: Gpu, taken: float, usual: float | None, most_s: float) -> Find
             DRIVER_MESSAGES,
             "time nvidia-smi -q > /dev/null",
         ),
-        rollback=READ_ONLY,
         explained_by=(RESPONDING, "gpu.kernel-log", "gpu.persistence-mode"),
     )

@@ -4,7 +4,6 @@ from kdoctor.check import check
 from kdoctor.facts import KernelLog
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import READ_ONLY
 from kdoctor_checks._kernel_log import summary
 from kdoctor_checks._versions import first_short
 
@@ -53,5 +52,4 @@ def kernel_errors(log: KernelLog, *, most_corrected: int = 10) -> Iterator[Outco
         brief=first_short(brief, "a crash and hardware errors"),
         expected=f"no crash, no uncorrected and at most {most_corrected} corrected hardware errors",
         remedy=Remedy.inspect(_SERVICE if failed or not crashed else _TRACE, *_LOOK),
-        rollback=READ_ONLY,
     )

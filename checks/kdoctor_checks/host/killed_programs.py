@@ -4,7 +4,6 @@ from kdoctor.check import check
 from kdoctor.facts import KernelLog
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted, some
-from kdoctor_checks._gpus import READ_ONLY
 from kdoctor_checks._kernel_log import summary
 
 
@@ -36,5 +35,4 @@ def killed_programs(log: KernelLog) -> Iterator[Outcome]:
                 "Use less memory (smaller shuffle buffers, no cache of a whole dataset), or request more.",
                 look=("sudo dmesg | grep -i 'killed process'", "free -h"),
             ),
-            rollback=READ_ONLY,
         )

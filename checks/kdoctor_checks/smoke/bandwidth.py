@@ -1,17 +1,14 @@
-from collections.abc import Iterator
 from itertools import combinations
 from typing import NamedTuple
 
-from kdoctor.check import check
 from kdoctor.commands.shell import set_variable
 from kdoctor.facts import Environment, Gpu, GpuPair, Gpus, SmokeCase, SmokeRun, Unavailable, link_gbs
 from kdoctor.model import Finding, NotApplicable, Outcome, Remedy, Rollback, Severity
-from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks._gpus import nvlinks
 from kdoctor_checks.smoke._cases import describe_end
-from kdoctor_checks.smoke._judging import NO_ROLLBACK, TENSORFLOW, evidence, judge_cases, unknown
+from kdoctor_checks.smoke._judging import NO_ROLLBACK, evidence, unknown
 from kdoctor_checks.smoke._replica_gpus import ReplicaGpus, replica_gpus
-from kdoctor_checks.smoke._trained import cases_of
+from kdoctor_checks.smoke._trained import cases_of, trained
 
 _SLOWING = ("NCCL_P2P_DISABLE", "NCCL_P2P_LEVEL", "NCCL_SHM_DISABLE", "NCCL_ALGO", "NCCL_PROTO", "NCCL_MAX_NCHANNELS")
 """Variables that can make NCCL slow."""
@@ -25,10 +22,22 @@ class _Link(NamedTuple):
     pair: str
 
 
-@check("smoke.bandwidth", severity=Severity.WARNING, requires=TENSORFLOW, explained_by=NO_GPU, scenario="smoke.speed")
+@trained(
+    "smoke.bandwidth",
+    severity=Severity.WARNING,
+    scenario="smoke.speed",
+    cases=cases_of("smoke.speed"),
+    replicated=False,
+    finished=False,
+)
 def bandwidth(
-    run: SmokeRun, gpus: Gpus | Unavailable, environment: Environment | Unavailable, *, least_share: float = 0.15
-) -> Iterator[Outcome]:
+    run: SmokeRun,
+    case: SmokeCase,
+    gpus: Gpus | Unavailable,
+    environment: Environment | Unavailable,
+    *,
+    least_share: float = 0.15,
+) -> Outcome:
     """All-reduce over all GPUs reaches its share of the link bandwidth.
 
     Why: gradients that do not use the best path (host memory instead of NVLink, or a link with fewer lanes than
@@ -41,32 +50,29 @@ def bandwidth(
         https://www.nvidia.com/en-us/data-center/nvlink/
         https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html
     """
+    if case.outcome != "trained":
+        return unknown(case, f"smoke.speed did not finish: {describe_end(case)}")
+    if run.devices_kind == "cpu":
+        return NotApplicable(reason="the replicas are devices of one CPU, without links between them")
+    if case.replicas == 1:
+        return NotApplicable(reason="a single replica has no all-reduce")
+    measured = case.measures.get("all_reduce_gbs")
+    if measured is None:
+        return unknown(case, "the all-reduce was not timed")
+    link = _weakest_link(replica_gpus(case, gpus))
+    if isinstance(link, str):
+        return unknown(case, f"{measured:.3g} GB/s, but {link}")
+    return _compare(measured, link, least_share, environment)
 
-    def judge(case: SmokeCase) -> Outcome:
-        if case.outcome != "trained":
-            return unknown(case, f"smoke.speed did not finish: {describe_end(case)}")
-        if run.devices_kind == "cpu":
-            return NotApplicable(reason="the replicas are devices of one CPU, without links between them")
-        if case.replicas == 1:
-            return NotApplicable(reason="a single replica has no all-reduce")
-        measured = case.measures.get("all_reduce_gbs")
-        if measured is None:
-            return unknown(case, "the all-reduce was not timed")
-        return _compare(case, measured)
 
-    def _compare(case: SmokeCase, measured: float) -> Outcome:
-        link = _weakest_link(replica_gpus(case, gpus))
-        if isinstance(link, str):
-            return unknown(case, f"{measured:.3g} GB/s, but {link}")
-        observed = (
-            f"{measured:.3g} GB/s, {measured / link.gbs:.0%} of the {link.gbs:.4g} GB/s of {link.level} between "
-            f"the weakest pair, {link.pair}"
-        )
-        if measured >= least_share * link.gbs:
-            return evidence("all-reduce", observed)
-        return _finding(observed, f"at least {least_share:.0%} of it", environment)
-
-    yield from judge_cases(run, cases_of("smoke.speed"), judge, replicated=False, trained=False)
+def _compare(measured: float, link: _Link, least_share: float, environment: Environment | Unavailable) -> Outcome:
+    observed = (
+        f"{measured:.3g} GB/s, {measured / link.gbs:.0%} of the {link.gbs:.4g} GB/s of {link.level} between "
+        f"the weakest pair, {link.pair}"
+    )
+    if measured >= least_share * link.gbs:
+        return evidence("all-reduce", observed)
+    return _finding(observed, f"at least {least_share:.0%} of it", environment)
 
 
 def _weakest_link(replicas: ReplicaGpus) -> _Link | str:

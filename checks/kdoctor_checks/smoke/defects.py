@@ -26,7 +26,7 @@ from kdoctor_checks.smoke._judging import (
 )
 from kdoctor_checks.smoke._optimizers import judge_optimizer
 from kdoctor_checks.smoke._random_layers import judge_masks
-from kdoctor_checks.smoke._trained import cases_of, trained_check
+from kdoctor_checks.smoke._trained import cases_of, trained
 from kdoctor_checks.smoke._values import count_predictions, judge_reported, remedy_of, with_remedy
 
 _Judge: TypeAlias = Callable[[Defect, Comparison, SmokeCase], Outcome]
@@ -50,16 +50,16 @@ def _check(defect: Defect) -> Check:
         failure_modes=(defect.failure,),
     )
     cases = (*(defect.cases or cases_of(defect.check)), *defect.alternatives)
-    return trained_check(
+    make = trained(
         defect.check,
-        text,
-        judge,
+        text=text,
         severity=Severity.WARNING,
         scenario=defect.scenario,
         cases=cases,
         tolerance=None if defect.compare in _WITHOUT_TOLERANCE else TOLERANCE,
         finished=False,
     )
+    return make(judge)
 
 
 def _is_raised(defect: Defect, case: SmokeCase) -> bool:

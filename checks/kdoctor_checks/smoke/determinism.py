@@ -1,27 +1,19 @@
 from collections.abc import Iterator
 
-from kdoctor.check import check
-from kdoctor.facts import SmokeCase, SmokeRun
+from kdoctor.facts import SmokeCase
 from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import counted, some
-from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks._versions import first_short
-from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, finding, judge_cases, unknown
-from kdoctor_checks.smoke._trained import cases_of
+from kdoctor_checks.smoke._judging import evidence, finding, unknown
+from kdoctor_checks.smoke._trained import trained
 
 _DIFFERENCE_OF = "difference of "
 _EXPENSIVE = 1.5
 """Relative time from which the cost of an operation is reported separately."""
 
 
-@check(
-    "smoke.determinism",
-    severity=Severity.WARNING,
-    requires=TENSORFLOW,
-    explained_by=NO_GPU,
-    scenario="smoke.determinism",
-)
-def determinism(run: SmokeRun, *, tolerance: float = 0.0) -> Iterator[Outcome]:
+@trained("smoke.determinism", severity=Severity.WARNING, tolerance=0.0, replicated=False)
+def determinism(case: SmokeCase, tolerance: float) -> Outcome | Iterator[Outcome]:
     """Two trainings with the same seed produce the same weights.
 
     Why: a run that cannot be repeated cannot be debugged. With a seed alone, some GPU kernels add numbers in a varying
@@ -30,11 +22,7 @@ def determinism(run: SmokeRun, *, tolerance: float = 0.0) -> Iterator[Outcome]:
     Remedy: call keras.utils.set_random_seed, and tf.config.experimental.enable_op_determinism if that is not enough.
     Source: https://www.tensorflow.org/api_docs/python/tf/config/experimental/enable_op_determinism
     """
-
-    def judge(case: SmokeCase) -> Outcome | Iterator[Outcome]:
-        return _judge_operations(case, tolerance) if case.name == "operations" else _judge_weights(case, tolerance)
-
-    yield from judge_cases(run, cases_of("smoke.determinism"), judge, replicated=False)
+    return _judge_operations(case, tolerance) if case.name == "operations" else _judge_weights(case, tolerance)
 
 
 def _judge_weights(case: SmokeCase, tolerance: float) -> Outcome:

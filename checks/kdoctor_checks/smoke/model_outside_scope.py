@@ -1,37 +1,22 @@
-from collections.abc import Iterator
-
-from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
-from kdoctor.model import Outcome, Severity
+from kdoctor.model import Outcome
 from kdoctor.text.lists import counted
-from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._cases import describe_end, was_refused
-from kdoctor_checks.smoke._judging import (
-    TENSORFLOW,
-    did_not_finish,
-    evidence,
-    finding,
-    judge_cases,
-    not_replicated,
-    unknown,
-)
-from kdoctor_checks.smoke._trained import cases_of
+from kdoctor_checks.smoke._judging import did_not_finish, evidence, finding, not_replicated, unknown
+from kdoctor_checks.smoke._trained import trained
 
 _REMEDY = (
     "Create model, optimizer and metrics inside strategy.scope(), and assert that a variable has one copy per replica."
 )
 
 
-@check(
-    "smoke.model-outside-scope",
-    severity=Severity.ERROR,
-    requires=TENSORFLOW,
-    explained_by=NO_GPU,
-    scenario="smoke.model-outside-scope",
-)
+@trained("smoke.model-outside-scope", replicated=False, finished=False)
 def model_outside_scope(
-    run: SmokeRun, *, refusals: tuple[str, ...] = ("AssertionError", "AttributeError", "RuntimeError", "ValueError")
-) -> Iterator[Outcome]:
+    run: SmokeRun,
+    case: SmokeCase,
+    *,
+    refusals: tuple[str, ...] = ("AssertionError", "AttributeError", "RuntimeError", "ValueError"),
+) -> Outcome:
     """A model created outside the scope raises an error or is detected.
 
     Why: forgetting the scope is the most common mistake in distributed training. If the model is compiled inside the
@@ -45,13 +30,9 @@ def model_outside_scope(
         https://www.tensorflow.org/api_docs/python/tf/distribute/MirroredStrategy#scope
     Failure modes: model_outside_scope
     """
-
-    def judge(case: SmokeCase) -> Outcome:
-        if case.outcome != "trained" and not was_refused(case, refusals):
-            return did_not_finish(run, case)
-        return not_replicated(run, case) or _judge(case)
-
-    yield from judge_cases(run, cases_of("smoke.model-outside-scope"), judge, replicated=False, trained=False)
+    if case.outcome != "trained" and not was_refused(case, refusals):
+        return did_not_finish(run, case)
+    return not_replicated(run, case) or _judge(case)
 
 
 def _judge(case: SmokeCase) -> Outcome:

@@ -1,21 +1,15 @@
-from collections.abc import Iterator
-
-from kdoctor.check import check
-from kdoctor.facts import SmokeCase, SmokeRun
+from kdoctor.facts import SmokeCase
 from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import counted
-from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._cases import in_phase, innermost_frames
-from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, finding, judge_cases, unknown
-from kdoctor_checks.smoke._trained import cases_of
+from kdoctor_checks.smoke._judging import evidence, finding, unknown
+from kdoctor_checks.smoke._trained import trained
 
 _REMEDY = "Take the devices from tf.config.list_logical_devices('GPU'), or name none."
 
 
-@check(
-    "smoke.no-such-device", severity=Severity.WARNING, requires=TENSORFLOW, explained_by=NO_GPU, scenario="smoke.misuse"
-)
-def no_such_device(run: SmokeRun) -> Iterator[Outcome]:
+@trained("smoke.no-such-device", severity=Severity.WARNING, scenario="smoke.misuse", replicated=False)
+def no_such_device(case: SmokeCase) -> Outcome:
     """A strategy with a device that does not exist raises an error.
 
     Why: MirroredStrategy does not check the device names that it is given. TensorFlow 2.21 creates variables and counts
@@ -26,19 +20,15 @@ def no_such_device(run: SmokeRun) -> Iterator[Outcome]:
     Source: https://www.tensorflow.org/api_docs/python/tf/distribute/MirroredStrategy
     Failure modes: missing_device_hang
     """
-
-    def judge(case: SmokeCase) -> Outcome:
-        if not case.workers:
-            return unknown(case, "its process was not watched")
-        process = case.workers[0]
-        if process.outcome == "raised":
-            return evidence(case, f"refused with {process.error_type}")
-        ended = "kdoctor ended it" + (f" after {process.seconds:.0f} s" if process.seconds else "")
-        observed = {
-            "timed-out": f"waits {in_phase(process.phase)}{innermost_frames(case.stacks)} without an error; {ended}",
-            "trained": f"trains on {counted(case.replicas, 'replica')}, one of which does not exist",
-        }.get(process.outcome, f"terminated by {process.signal or process.exit_code}")
-        brief = "waits forever for a device that does not exist" if process.outcome == "timed-out" else ""
-        return finding(case, observed, "an error", _REMEDY, brief=brief)
-
-    yield from judge_cases(run, cases_of("smoke.no-such-device"), judge, replicated=False)
+    if not case.workers:
+        return unknown(case, "its process was not watched")
+    process = case.workers[0]
+    if process.outcome == "raised":
+        return evidence(case, f"refused with {process.error_type}")
+    ended = "kdoctor ended it" + (f" after {process.seconds:.0f} s" if process.seconds else "")
+    observed = {
+        "timed-out": f"waits {in_phase(process.phase)}{innermost_frames(case.stacks)} without an error; {ended}",
+        "trained": f"trains on {counted(case.replicas, 'replica')}, one of which does not exist",
+    }.get(process.outcome, f"terminated by {process.signal or process.exit_code}")
+    brief = "waits forever for a device that does not exist" if process.outcome == "timed-out" else ""
+    return finding(case, observed, "an error", _REMEDY, brief=brief)

@@ -1,41 +1,23 @@
-from collections.abc import Iterator
-
-from kdoctor.check import check
-from kdoctor.facts import SmokeCase, SmokeRun
-from kdoctor.model import Outcome, Severity
+from kdoctor.facts import SmokeCase
+from kdoctor.model import Outcome
 from kdoctor.text.lists import counted
-from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._judging import (
     LOSS_TOLERANCE,
-    TENSORFLOW,
-    TOLERANCE,
     evidence,
     finding,
-    judge_cases,
     losses_differ,
     losses_match,
     unknown,
     weights_differ,
     weights_problem,
 )
-from kdoctor_checks.smoke._trained import cases_of
+from kdoctor_checks.smoke._trained import trained
 
 _REMEDY = "Create model, optimizer and metrics, and load models, inside strategy.scope()."
 
 
-@check(
-    "smoke.outside-scope",
-    severity=Severity.ERROR,
-    requires=TENSORFLOW,
-    explained_by=NO_GPU,
-    scenario="smoke.outside-scope",
-)
-def outside_scope(
-    run: SmokeRun,
-    *,
-    refusals: tuple[str, ...] = ("AssertionError", "AttributeError", "RuntimeError", "ValueError"),
-    tolerance: float = TOLERANCE,
-) -> Iterator[Outcome]:
+@trained("smoke.outside-scope", refusals=("AssertionError", "AttributeError", "RuntimeError", "ValueError"))
+def outside_scope(case: SmokeCase, tolerance: float) -> Outcome:
     """Objects created outside the scope raise errors, are harmless, or are detected.
 
     Why: of model, optimizer, metric and compile, each outside the scope, some raise an error and some do not, depending
@@ -46,13 +28,6 @@ def outside_scope(
     Source: https://www.tensorflow.org/api_docs/python/tf/distribute/MirroredStrategy#scope
     Failure modes: model_outside_scope, optimizer_outside_scope
     """
-    yield from judge_cases(
-        run, cases_of("smoke.outside-scope"), lambda case: _judge_trained(case, tolerance), refusals=refusals
-    )
-
-
-def _judge_trained(case: SmokeCase, tolerance: float) -> Outcome:
-    """Judge a case that was not refused."""
     if case.weights is None:
         return unknown(case, "its weights were not read")
     if case.weight_deviation is None or len(case.losses) != len(case.reference_losses):

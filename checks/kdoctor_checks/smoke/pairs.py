@@ -3,33 +3,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from statistics import median
 
-from kdoctor.check import check
 from kdoctor.facts import Gpus, SmokeCase, SmokePair, SmokeRun, Unavailable
-from kdoctor.model import Evidence, Outcome, Severity, Unjudged
+from kdoctor.model import Evidence, Outcome, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._cases import describe_end
 from kdoctor_checks.smoke._fault_location import FaultReporter, Pair
-from kdoctor_checks.smoke._judging import (
-    TENSORFLOW,
-    TOLERANCE,
-    did_not_finish,
-    evidence,
-    judge_cases,
-    requested_replicas,
-    unknown,
-    weights_problem,
-)
+from kdoctor_checks.smoke._judging import did_not_finish, evidence, requested_replicas, unknown, weights_problem
 from kdoctor_checks.smoke._replica_gpus import ReplicaGpus, replica_gpus
-from kdoctor_checks.smoke._trained import cases_of
+from kdoctor_checks.smoke._trained import trained
 
 _MIN_COMPARED = 2
 """Other pairs of its topology level that a pair needs to be called slow."""
 
 
-@check("smoke.pairs", severity=Severity.ERROR, requires=TENSORFLOW, explained_by=NO_GPU, scenario="smoke.pairs")
+@trained("smoke.pairs", replicated=False, finished=False)
 def pairs(
-    run: SmokeRun, gpus: Gpus | Unavailable, *, tolerance: float = TOLERANCE, slowest_share: float = 0.5
+    run: SmokeRun, case: SmokeCase, tolerance: float, gpus: Gpus | Unavailable, *, slowest_share: float = 0.5
 ) -> Iterator[Outcome]:
     """Every pair of replicas trains correctly, all-reduces exactly and keeps pace.
 
@@ -42,14 +31,10 @@ def pairs(
         https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
         https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md
     """
-
-    def judge(case: SmokeCase) -> Iterator[Outcome]:
-        if case.outcome != "trained":
-            yield did_not_finish(run, case)
-        if case.outcome == "trained" or any(pair.outcome != "not-tested" for pair in case.pairs):
-            yield from _PairsJudge(run, case, replica_gpus(case, gpus), tolerance, slowest_share).outcomes()
-
-    yield from judge_cases(run, cases_of("smoke.pairs"), judge, replicated=False, trained=False)
+    if case.outcome != "trained":
+        yield did_not_finish(run, case)
+    if case.outcome == "trained" or any(pair.outcome != "not-tested" for pair in case.pairs):
+        yield from _PairsJudge(run, case, replica_gpus(case, gpus), tolerance, slowest_share).outcomes()
 
 
 class _PairsJudge:

@@ -1,22 +1,12 @@
-from collections.abc import Iterator
-
-from kdoctor.check import check
-from kdoctor.facts import SmokeCase, SmokeRun
-from kdoctor.model import Outcome, Severity
-from kdoctor_checks._causes import NO_GPU
+from kdoctor.facts import SmokeCase
+from kdoctor.model import Outcome
 from kdoctor_checks.smoke._cases import format_losses
-from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, finding, judge_cases, loss_falls, unknown
-from kdoctor_checks.smoke._trained import cases_of
+from kdoctor_checks.smoke._judging import evidence, finding, loss_falls, unknown
+from kdoctor_checks.smoke._trained import trained
 
 
-@check(
-    "smoke.parameter-server",
-    severity=Severity.ERROR,
-    requires=TENSORFLOW,
-    explained_by=NO_GPU,
-    scenario="smoke.parameter-server",
-)
-def parameter_server(run: SmokeRun) -> Iterator[Outcome]:
+@trained("smoke.parameter-server", replicated=False)
+def parameter_server(case: SmokeCase) -> Outcome:
     """A custom loop trains under ParameterServerStrategy.
 
     Why: this is the strategy for workers that join and leave. Here all processes run on this machine's CPU, to test
@@ -26,17 +16,13 @@ def parameter_server(run: SmokeRun) -> Iterator[Outcome]:
     cause.
     Source: https://www.tensorflow.org/tutorials/distribute/parameter_server_training
     """
-
-    def judge(case: SmokeCase) -> Outcome:
-        weights, finite = case.measures.get("weights"), case.measures.get("finite")
-        if weights is None or finite is None or len(case.losses) < 2:  # noqa: PLR2004 - a fall needs two
-            return unknown(case, "its weights or its losses were not read")
-        losses = f"losses {format_losses(case.losses)}"
-        if finite < weights or not loss_falls(case):
-            observed = f"{finite:.0f} of {weights:.0f} weights are finite; {losses}"
-            remedy = "Do not train with parameter servers on this TensorFlow and Keras."
-            expected, brief = "finite weights and a falling loss", "weights are not finite, or the loss does not fall"
-            return finding(case, observed, expected, remedy, brief=brief)
-        return evidence(case, f"{case.measures.get('workers') or 0:.0f} workers; {losses}")
-
-    yield from judge_cases(run, cases_of("smoke.parameter-server"), judge, replicated=False)
+    weights, finite = case.measures.get("weights"), case.measures.get("finite")
+    if weights is None or finite is None or len(case.losses) < 2:  # noqa: PLR2004 - a fall needs two
+        return unknown(case, "its weights or its losses were not read")
+    losses = f"losses {format_losses(case.losses)}"
+    if finite < weights or not loss_falls(case):
+        observed = f"{finite:.0f} of {weights:.0f} weights are finite; {losses}"
+        remedy = "Do not train with parameter servers on this TensorFlow and Keras."
+        expected, brief = "finite weights and a falling loss", "weights are not finite, or the loss does not fall"
+        return finding(case, observed, expected, remedy, brief=brief)
+    return evidence(case, f"{case.measures.get('workers') or 0:.0f} workers; {losses}")

@@ -1,12 +1,8 @@
-from collections.abc import Iterator
-
-from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
-from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._cases import format_losses
-from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, fit_unsupported, judge_cases, loss_falls
-from kdoctor_checks.smoke._trained import cases_of
+from kdoctor_checks.smoke._judging import evidence, fit_unsupported, loss_falls
+from kdoctor_checks.smoke._trained import trained
 
 _REMEDY = (
     "Use tf_keras (pip install tf-keras; export TF_USE_LEGACY_KERAS=1), or ClusterCoordinator.schedule in a custom "
@@ -14,14 +10,14 @@ _REMEDY = (
 )
 
 
-@check(
+@trained(
     "smoke.parameter-server-fit",
     severity=Severity.WARNING,
-    requires=TENSORFLOW,
-    explained_by=NO_GPU,
     scenario="smoke.parameter-server",
+    replicated=False,
+    finished=False,
 )
-def parameter_server_fit(run: SmokeRun) -> Iterator[Outcome]:
+def parameter_server_fit(run: SmokeRun, case: SmokeCase) -> Outcome:
     """Model.fit trains under ParameterServerStrategy.
 
     Why: Keras 3 on TensorFlow does not support it (3.15.1 asks for ClusterCoordinator.create_per_worker_dataset,
@@ -31,11 +27,7 @@ def parameter_server_fit(run: SmokeRun) -> Iterator[Outcome]:
     Source: https://www.tensorflow.org/tutorials/distribute/parameter_server_training
     Failure modes: keras3_parameter_server_fit
     """
-
-    def judge(case: SmokeCase) -> Outcome:
-        finite, weights = case.measures.get("finite"), case.measures.get("weights")
-        if case.outcome == "trained" and loss_falls(case) and weights and finite == weights:
-            return evidence(case, f"losses {format_losses(case.losses)}")
-        return fit_unsupported(run, case, "ParameterServerStrategy", _REMEDY)
-
-    yield from judge_cases(run, cases_of("smoke.parameter-server-fit"), judge, replicated=False, trained=False)
+    finite, weights = case.measures.get("finite"), case.measures.get("weights")
+    if case.outcome == "trained" and loss_falls(case) and weights and finite == weights:
+        return evidence(case, f"losses {format_losses(case.losses)}")
+    return fit_unsupported(run, case, "ParameterServerStrategy", _REMEDY)

@@ -1,20 +1,14 @@
-from collections.abc import Iterator
-
-from kdoctor.check import check
-from kdoctor.facts import SmokeCase, SmokeRun
-from kdoctor.model import Outcome, Severity
+from kdoctor.facts import SmokeCase
+from kdoctor.model import Outcome
 from kdoctor.text.lists import counted
-from kdoctor_checks._causes import NO_GPU
-from kdoctor_checks.smoke._judging import TENSORFLOW, bit_equal, evidence, finding, judge_cases, unknown
-from kdoctor_checks.smoke._trained import cases_of
+from kdoctor_checks.smoke._judging import bit_equal, evidence, finding, unknown
+from kdoctor_checks.smoke._trained import trained
 
 _REMEDY = "Save weights that were read from one replica instead, and compare them after loading."
 
 
-@check(
-    "smoke.persistence", severity=Severity.ERROR, requires=TENSORFLOW, explained_by=NO_GPU, scenario="smoke.persistence"
-)
-def persistence(run: SmokeRun, *, tolerance: float = 1e-6) -> Iterator[Outcome]:
+@trained("smoke.persistence", tolerance=1e-06, replicated=False)
+def persistence(case: SmokeCase, tolerance: float) -> Outcome:
     """Saved models load bit-equal on fewer replicas, and interrupted training resumes.
 
     Why: when a long job ends early, its checkpoint must load on whichever machine is free next, with fewer replicas.
@@ -25,11 +19,7 @@ def persistence(run: SmokeRun, *, tolerance: float = 1e-6) -> Iterator[Outcome]:
         https://www.tensorflow.org/tutorials/distribute/save_and_load
         https://keras.io/api/callbacks/backup_and_restore/
     """
-
-    def judge(case: SmokeCase) -> Outcome:
-        return _judge_resumed(case, tolerance) if case.name == "backup-and-restore" else _judge_loaded(case)
-
-    yield from judge_cases(run, cases_of("smoke.persistence"), judge, replicated=False)
+    return _judge_resumed(case, tolerance) if case.name == "backup-and-restore" else _judge_loaded(case)
 
 
 def _judge_loaded(case: SmokeCase) -> Outcome:

@@ -1,19 +1,17 @@
 import re
 from collections.abc import Iterator
 
-from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import counted
-from kdoctor_checks._causes import NO_GPU
-from kdoctor_checks.smoke._judging import TENSORFLOW, evidence, judge_cases, unknown
-from kdoctor_checks.smoke._trained import cases_of
+from kdoctor_checks.smoke._judging import evidence, unknown
+from kdoctor_checks.smoke._trained import trained
 
 _RATE = re.compile(r"per_s (\d+)")
 
 
-@check("smoke.speed", severity=Severity.INFO, requires=TENSORFLOW, explained_by=NO_GPU, scenario="smoke.speed")
-def speed(run: SmokeRun) -> Iterator[Outcome]:
+@trained("smoke.speed", severity=Severity.INFO, replicated=False)
+def speed(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
     """Training speed was measured on one replica and on all replicas.
 
     Why: if a later run on the same machine is slower, a link, a GPU or the input pipeline has changed. This is
@@ -22,24 +20,18 @@ def speed(run: SmokeRun) -> Iterator[Outcome]:
     Remedy: compare with the report of an earlier run on the same machine.
     Source: https://www.tensorflow.org/guide/gpu_performance_analysis
     """
-
-    def judge(case: SmokeCase) -> Iterator[Outcome]:
-        rates = {int(found[1]): rate for name, rate in case.measures.items() if rate and (found := _RATE.match(name))}
-        if not rates:
-            yield unknown(case, "no speed was measured")
-            return
-        for replicas, rate in sorted(rates.items()):
-            yield evidence(
-                f"{counted(replicas, 'replica')} ({run.devices_kind})", _throughput(case, rates, replicas, rate)
-            )
-        all_reduce = case.measures.get("all_reduce_gbs")
-        if all_reduce is not None:
-            yield evidence("all-reduce", f"{all_reduce:.3g} GB/s sent from each of {counted(max(rates), 'replica')}")
-        pipeline = case.measures.get("input_per_s")
-        if pipeline is not None:
-            yield evidence("input pipeline", _input(pipeline, rates[max(rates)]))
-
-    yield from judge_cases(run, cases_of("smoke.speed"), judge, replicated=False)
+    rates = {int(found[1]): rate for name, rate in case.measures.items() if rate and (found := _RATE.match(name))}
+    if not rates:
+        yield unknown(case, "no speed was measured")
+        return
+    for replicas, rate in sorted(rates.items()):
+        yield evidence(f"{counted(replicas, 'replica')} ({run.devices_kind})", _throughput(case, rates, replicas, rate))
+    all_reduce = case.measures.get("all_reduce_gbs")
+    if all_reduce is not None:
+        yield evidence("all-reduce", f"{all_reduce:.3g} GB/s sent from each of {counted(max(rates), 'replica')}")
+    pipeline = case.measures.get("input_per_s")
+    if pipeline is not None:
+        yield evidence("input pipeline", _input(pipeline, rates[max(rates)]))
 
 
 def _throughput(case: SmokeCase, rates: dict[int, float], replicas: int, rate: float) -> str:

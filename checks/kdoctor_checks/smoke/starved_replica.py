@@ -1,22 +1,9 @@
-from collections.abc import Iterator
-
-from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import counted, some
-from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._cases import describe_end, format_losses
-from kdoctor_checks.smoke._judging import (
-    TENSORFLOW,
-    brief_end,
-    evidence,
-    finding,
-    judge_cases,
-    not_replicated,
-    starves,
-    unknown,
-)
-from kdoctor_checks.smoke._trained import cases_of
+from kdoctor_checks.smoke._judging import brief_end, evidence, finding, not_replicated, starves, unknown
+from kdoctor_checks.smoke._trained import trained
 
 _REMEDY = (
     "Use dataset.batch(n, drop_remainder=True), BatchNormalization(synchronized=True), or repeat() with "
@@ -24,14 +11,14 @@ _REMEDY = (
 )
 
 
-@check(
+@trained(
     "smoke.starved-replica",
     severity=Severity.WARNING,
-    requires=TENSORFLOW,
-    explained_by=NO_GPU,
     scenario="smoke.uneven-final-batch",
+    replicated=False,
+    finished=False,
 )
-def starved_replica(run: SmokeRun) -> Iterator[Outcome]:
+def starved_replica(run: SmokeRun, case: SmokeCase) -> Outcome:
     """A final batch that leaves a replica empty keeps BatchNormalization finite.
 
     Why: TensorFlow splits a batch of n examples over R replicas into chunks of ceil(n / R). Replica r gets nothing if r
@@ -44,13 +31,9 @@ def starved_replica(run: SmokeRun) -> Iterator[Outcome]:
         https://keras.io/api/layers/normalization_layers/batch_normalization/
     Failure modes: keras3_bn_empty_replica
     """
-
-    def judge(case: SmokeCase) -> Outcome:
-        if case.outcome != "trained":
-            return finding(case, describe_end(case), "finite weights", _REMEDY, brief=brief_end(case))
-        return not_replicated(run, case) or _judge_trained(run, case)
-
-    yield from judge_cases(run, cases_of("smoke.starved-replica"), judge, replicated=False, trained=False)
+    if case.outcome != "trained":
+        return finding(case, describe_end(case), "finite weights", _REMEDY, brief=brief_end(case))
+    return not_replicated(run, case) or _judge_trained(run, case)
 
 
 def _judge_trained(run: SmokeRun, case: SmokeCase) -> Outcome:

@@ -3,8 +3,8 @@
 from itertools import combinations
 
 from kdoctor.facts import GpuPair, Gpus
-from kdoctor.model import Evidence, Finding, Remedy, Unjudged
-from kdoctor_checks._gpus import READ_ONLY, RESPONDING, answering, inactive_links, silent
+from kdoctor.model import READ_ONLY, Evidence, Finding, Remedy, Unjudged
+from kdoctor_checks._gpus import RESPONDING, answering, inactive_links, silent
 from kdoctor_checks.topology._mesh import short_of_links, unlike_equals
 
 MEANINGS = {

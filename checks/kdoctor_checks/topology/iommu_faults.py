@@ -9,10 +9,8 @@ from kdoctor_checks._kernel_log import LOG_UNREAD, by_device, log_subject, nothi
 from kdoctor_checks.topology.iommu import NO_PASS_THROUGH, PASS_THROUGH
 
 
-@check("topology.iommu-faults", severity=Severity.ERROR, needs_gpus=True)
-def iommu_faults(
-    log: KernelLog | Unavailable, gpus: Gpus | Unavailable, pci: PciDevices | Unavailable
-) -> Iterator[Outcome]:
+@check("topology.iommu-faults", severity=Severity.ERROR, needs_gpus=True, unread=LOG_UNREAD)
+def iommu_faults(log: KernelLog, gpus: Gpus | Unavailable, pci: PciDevices | Unavailable) -> Iterator[Outcome]:
     """The kernel logged no GPU transfer blocked by the IOMMU.
 
     Why: "DMAR: ... PTE Write access is not set" (or AMD-Vi's IO_PAGE_FAULT) for a GPU means that data it sent did not
@@ -23,9 +21,6 @@ def iommu_faults(
         https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html
     Failure modes: iommu_acs
     """
-    if not isinstance(log, KernelLog):
-        yield LOG_UNREAD
-        return
     ours = nvidia_addresses(gpus, pci)
     faults = [event for event in log.events if event.kind == "iommu-fault"]
     ours |= {event.bus_id for event in faults if event.bus_id and event.text.startswith("nvidia ")}

@@ -4,16 +4,16 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpus, KernelLog, PciDevices, Unavailable
 from kdoctor.model import Finding, Outcome, Remedy, Severity
-from kdoctor_checks._gpus import READ_ONLY, RESEAT, subjects
+from kdoctor_checks._gpus import RESEAT, subjects
 from kdoctor_checks._kernel_log import LOG_UNREAD, by_device, fatal_pcie, nothing_logged, nvidia_addresses, summary
 
 _OTHER = re.compile(r"(?!(?:pcieport|nvidia|nouveau|vfio-pci|snd_hda_intel|xhci_hcd) )[\w-]+ \S+: (?:AER|PCIe Bus Err)")
 """How the kernel begins an error of a device whose driver is that of no port and of no part of a GPU."""
 
 
-@check("topology.logged-pcie-errors", severity=Severity.WARNING, needs_gpus=True)
+@check("topology.logged-pcie-errors", severity=Severity.WARNING, needs_gpus=True, unread=LOG_UNREAD)
 def logged_pcie_errors(
-    log: KernelLog | Unavailable, gpus: Gpus | Unavailable, pci: PciDevices | Unavailable, *, most_corrected: int = 1
+    log: KernelLog, gpus: Gpus | Unavailable, pci: PciDevices | Unavailable, *, most_corrected: int = 1
 ) -> Iterator[Outcome]:
     """The kernel logged no PCIe errors of a GPU or a port above it.
 
@@ -25,9 +25,6 @@ def logged_pcie_errors(
         https://docs.kernel.org/PCI/pcieaer-howto.html
         https://docs.nvidia.com/deploy/gpu-debug-guidelines/index.html
     """
-    if not isinstance(log, KernelLog):
-        yield LOG_UNREAD
-        return
     names = subjects(gpus, pci)
     ours = _addresses(pci, names)
     ended = fatal_pcie(log, nvidia_addresses(gpus, pci))
@@ -49,7 +46,6 @@ def logged_pcie_errors(
             brief=" and ".join("corrected PCIe errors" if word[0].isdigit() else word for word in words),
             expected=f"no uncorrected and at most {most_corrected} corrected PCIe errors",
             remedy=Remedy.inspect(RESEAT, "sudo dmesg | grep AER", "sudo lspci -vvv -t"),
-            rollback=READ_ONLY,
             explained_by=("gpu.kernel-log",) if any(event in ended for event in fatal) else (),
         )
     if not found:

@@ -8,10 +8,8 @@ from kdoctor_checks._kernel_log import LOG_UNREAD
 from kdoctor_checks.topology._sxids import classify, codes, guided, nothing_logged, summary, sxids
 
 
-@check("topology.nvswitch-errors", severity=Severity.ERROR, needs_gpus=True)
-def nvswitch_errors(
-    log: KernelLog | Unavailable, gpus: Gpus | Unavailable, pci: PciDevices | Unavailable
-) -> Iterator[Outcome]:
+@check("topology.nvswitch-errors", severity=Severity.ERROR, needs_gpus=True, unread=LOG_UNREAD)
+def nvswitch_errors(log: KernelLog, gpus: Gpus | Unavailable, pci: PciDevices | Unavailable) -> Iterator[Outcome]:
     """The kernel logged no fatal NVSwitch error.
 
     Why: NVSwitches report errors as SXids. After a fatal one, the links through the switch are down until it is reset,
@@ -22,9 +20,6 @@ def nvswitch_errors(
         https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html
         https://docs.nvidia.com/deploy/xid-errors/
     """
-    if not isinstance(log, KernelLog):
-        yield LOG_UNREAD
-        return
     found = False
     for subject, events in sxids(log).items():
         fatal = [event for event in events if classify(event) == "fatal"]

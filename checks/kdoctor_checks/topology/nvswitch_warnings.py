@@ -3,7 +3,6 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Gpus, KernelLog, PciDevices, Unavailable
 from kdoctor.model import Finding, Outcome, Remedy, Severity, Unjudged
-from kdoctor_checks._gpus import READ_ONLY
 from kdoctor_checks._kernel_log import LOG_UNREAD
 from kdoctor_checks.topology._sxids import classify, codes, guided, nothing_logged, summary, sxids
 
@@ -14,10 +13,8 @@ _REMEDY = Remedy.inspect(
 )
 
 
-@check("topology.nvswitch-warnings", severity=Severity.INFO, needs_gpus=True)
-def nvswitch_warnings(
-    log: KernelLog | Unavailable, gpus: Gpus | Unavailable, pci: PciDevices | Unavailable
-) -> Iterator[Outcome]:
+@check("topology.nvswitch-warnings", severity=Severity.INFO, needs_gpus=True, unread=LOG_UNREAD)
+def nvswitch_warnings(log: KernelLog, gpus: Gpus | Unavailable, pci: PciDevices | Unavailable) -> Iterator[Outcome]:
     """The kernel logged no non-fatal NVSwitch error.
 
     Why: a non-fatal SXid ended a transfer, usually because of a program, and the switch keeps working. Many of them
@@ -27,9 +24,6 @@ def nvswitch_warnings(
         https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html
         https://docs.nvidia.com/deploy/xid-errors/
     """
-    if not isinstance(log, KernelLog):
-        yield LOG_UNREAD
-        return
     lesser = {
         subject: kept
         for subject, events in sxids(log).items()
@@ -43,7 +37,6 @@ def nvswitch_warnings(
             noted=True,
             expected="no SXid",
             remedy=guided(events, _REMEDY),
-            rollback=READ_ONLY,
         )
     if not lesser and any(classify(event) == "unclassified" for events in sxids(log).values() for event in events):
         reason = "an SXid may be non-fatal (see topology.nvswitch-errors)"

@@ -3,7 +3,7 @@ from collections.abc import Iterator, Sequence
 from kdoctor.check import check
 from kdoctor.facts import Gpu, Gpus, NotCollected, PciDevices, Unavailable
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
-from kdoctor_checks._gpus import DRIVER, READ_ONLY, readings
+from kdoctor_checks._gpus import DRIVER, readings
 from kdoctor_checks.topology._pcie import bus_links, of_most, read_links, reseat
 
 
@@ -62,7 +62,6 @@ def _finding(gpu: Gpu, slow: Sequence[Gpu], expected: int) -> Finding:
         brief=_link(gpu) if expected == gpu.pcie_generation_max else f"{_link(gpu)}, most have {expected}",
         expected=f"generation {expected}",
         remedy=Remedy.inspect(f"Read the link again under load. Restart once, then {reseat(slow)}.", *read_links(slow)),
-        rollback=READ_ONLY,
         explained_by=("topology.pcie-width",) if narrow else (),
     )
 

@@ -6,7 +6,7 @@ from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpus, PciDevice, PciDevices, PciFunction, Unavailable, link_generation
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import DRIVER, READ_ONLY, RESPONDING, absent, lost_addresses
+from kdoctor_checks._gpus import DRIVER, RESPONDING, absent, lost_addresses
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,5 +107,4 @@ def _judge(link: _Link, gpus: list[str], least_share: float, explained_by: tuple
             f"sudo lspci -vv -s {quoted(link.lower.bus_id)} | grep -E 'LnkCap:|LnkSta:'",
             "sudo lspci -tv",
         ),
-        rollback=READ_ONLY,
     )

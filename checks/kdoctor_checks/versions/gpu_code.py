@@ -5,7 +5,6 @@ from kdoctor.commands.packages import install, restore
 from kdoctor.facts import Environment, Gpu, Gpus, Packages, Target, TensorFlowBuild
 from kdoctor.matrix.kernels import weakest
 from kdoctor.matrix.model import KnownBad, VersionMatrix
-from kdoctor.matrix.values import specifier
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor_checks._builds import code_of, judge_gpus
 from kdoctor_checks._versions import parse_version
@@ -62,8 +61,8 @@ def _known_bad(matrix: VersionMatrix, version: str | None, capability: str) -> K
     if parsed is None:
         return None
     there = {"tensorflow": str(parsed), "capability": capability}
-    rows = (row for row in matrix.known_bad if set(row.when) == set(there) and row.job is None)
-    return next((row for row in rows if _holds(row, there)), None)
+    rows = matrix.known_bad_for(there)
+    return next((row for row in rows if len(row.when) == len(there) and row.job is None), None)
 
 
 def _newest_for(matrix: VersionMatrix, capability: str) -> str:
@@ -73,7 +72,3 @@ def _newest_for(matrix: VersionMatrix, capability: str) -> str:
         if has_code and not release.prerelease and not _known_bad(matrix, release.version, capability):
             return f"tensorflow{'[and-cuda]' if release.and_cuda else ''}=={release.version}"
     return "tensorflow[and-cuda]"
-
-
-def _holds(row: KnownBad, there: dict[str, str]) -> bool:
-    return all(specifier(spec).contains(there[name], prereleases=True) for name, spec in row.when.items())

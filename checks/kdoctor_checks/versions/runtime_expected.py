@@ -13,10 +13,21 @@ from kdoctor.commands.system import previous_driver, upgrade_driver
 from kdoctor.facts import Gpus, Host, KerasChoice, Libraries, Library, Packages, Target, TensorFlowBuild, Unavailable
 from kdoctor.facts.libraries import WHEELS
 from kdoctor.matrix.model import VersionMatrix
-from kdoctor.model import Assumptions, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.model import (
+    READ_ONLY,
+    Assumptions,
+    Evidence,
+    Finding,
+    NotApplicable,
+    Outcome,
+    Remedy,
+    Rollback,
+    Severity,
+    Unjudged,
+)
 from kdoctor_checks._builds import cuda_of, release_of
 from kdoctor_checks._expected import OR_AGREE, install_agreed, judge_version, other_value
-from kdoctor_checks._gpus import NEW_CONTAINER, READ_ONLY
+from kdoctor_checks._gpus import NEW_CONTAINER
 from kdoctor_checks._versions import first_short, meets, parse_specifiers, parse_version
 
 _Tools = tuple[Target, Packages]

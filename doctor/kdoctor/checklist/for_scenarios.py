@@ -71,9 +71,7 @@ def checklist_of(
             if check.scenario in ids or (check.judges_trainings and check.scenario is None)
         ),
         scenarios=tuple(
-            ScenarioEntry(
-                scenario=scenario, replicas=replicas or "gpus", expect=scenario.expect, strategy=scenario.strategy
-            )
+            ScenarioEntry(scenario=scenario, replicas=replicas or "gpus", expect=scenario.expect)
             for scenario in scenarios
         ),
     )
@@ -91,9 +89,7 @@ def with_scenario(checklist: Checklist, catalog: Catalog, scenario: Scenario) ->
     if not entries:
         default: int | Literal["gpus"] = "gpus" if checklist.assumptions.expects_gpus else 2
         replicas = checklist.scenarios[0].replicas if checklist.scenarios else default
-        entries = [
-            ScenarioEntry(scenario=scenario, replicas=replicas, expect=scenario.expect, strategy=scenario.strategy)
-        ]
+        entries = [ScenarioEntry(scenario=scenario, replicas=replicas, expect=scenario.expect)]
     return replace(
         checklist,
         entries=(*checklist.entries, *(ChecklistEntry(check=check, severity=check.severity) for check in more)),

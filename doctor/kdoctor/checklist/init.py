@@ -131,7 +131,7 @@ def _everything(start: Checklist, catalog: Catalog, stated: list[str], owner: st
     for entry in start.scenarios:
         yield f"  - id: {entry.scenario.id}"
         yield f"    kind: {entry.scenario.kind}"
-        yield f"    strategy: {entry.strategy}"
+        yield f"    strategy: {entry.scenario.strategy}"
         yield f"    replicas: {entry.replicas}"
         yield "    expect: >-"
         yield from wrap(entry.expect, _WIDTH, first=" " * 6)

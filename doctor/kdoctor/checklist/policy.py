@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import Literal
 
-from kdoctor.checklist.resolve import Checklist, RollbackPolicy
+from kdoctor.checklist.resolve import Checklist
+from kdoctor.checklist.schema import RollbackPart
 from kdoctor.engine.report import Decision, Result
 from kdoctor.model import Status
 
@@ -40,7 +41,7 @@ def decisions(results: Iterable[Result], checklist: Checklist) -> tuple[Decision
     )
 
 
-def _course(result: Result, policy: RollbackPolicy) -> tuple[Course, str]:
+def _course(result: Result, policy: RollbackPart) -> tuple[Course, str]:
     """What to do about a failure, and the rule that decides it."""
     lists = (("at_once", policy.at_once), ("fix_forward", policy.fix_forward), ("investigate", policy.investigate))
     chosen: Course = "investigate"

@@ -12,11 +12,11 @@ from pydantic import TypeAdapter
 from kdoctor.catalog.load import Catalog
 from kdoctor.check import Check, Parameter
 from kdoctor.checklist.extends import Override
-from kdoctor.checklist.schema import AssumptionsPart, ChecklistDocument
+from kdoctor.checklist.schema import AssumptionsPart, ChecklistDocument, RollbackPart
 from kdoctor.engine.judge import Rules
 from kdoctor.engine.report import ChecklistName, ScenarioNote, Waiver
 from kdoctor.model import Assumptions, GpuAssumption, Severity
-from kdoctor.smoke.scenario import Scenario, Strategy
+from kdoctor.smoke.scenario import Scenario
 from kdoctor.yamldoc.validation import StrictPart
 
 
@@ -41,27 +41,11 @@ class ScenarioEntry:
     replicas: int | Literal["gpus"]
     """Number of logical CPU devices, or one replica per visible GPU."""
     expect: str
-    strategy: Strategy = "mirrored"
 
     @property
     def note(self) -> ScenarioNote:
         """What a report says about it."""
         return ScenarioNote(id=self.scenario.id, kind=self.scenario.kind, expect=self.expect)
-
-
-@dataclass(frozen=True, kw_only=True)
-class RollbackPolicy:
-    """What to do about failures. The lists hold patterns of checks."""
-
-    decides: str
-    within: str | None = None
-    """Deadline for the decision, as text."""
-    at_once: tuple[str, ...] = ()
-    """Failures to roll back at once."""
-    fix_forward: tuple[str, ...] = ()
-    """Failures to fix in place."""
-    investigate: tuple[str, ...] = ()
-    """Failures to investigate first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +62,7 @@ class Checklist:
     """In the order of the file."""
     scenarios: tuple[ScenarioEntry, ...] = ()
     waivers: tuple[Waiver, ...] = ()
-    rollback: RollbackPolicy | None = None
+    rollback: RollbackPart | None = None
     without: Mapping[str, str] = field(default_factory=dict)
     """Kind of scenario, or id of an inherited entry that was left out, to the reason."""
     extends: tuple[str, ...] = ()
@@ -159,12 +143,11 @@ def make_checklist(document: ChecklistDocument, catalog: Catalog, origin: str) -
                 scenario=catalog.scenarios[part.id],
                 replicas=part.replicas if isinstance(part.replicas, int) else "gpus",
                 expect=part.expect,
-                strategy=catalog.scenarios[part.id].strategy,
             )
             for part in document.scenarios
         ),
         waivers=tuple(Waiver(**dict(part)) for part in document.waivers),
-        rollback=RollbackPolicy(**dict(document.rollback)) if document.rollback else None,
+        rollback=document.rollback,
         without=dict(document.without),
     )
 
@@ -185,18 +168,9 @@ def add_judges(checklist: Checklist, catalog: Catalog) -> Checklist:
 
 
 def _assumptions(part: AssumptionsPart) -> Assumptions:
-    return Assumptions(
-        python=part.python,
-        packages=dict(part.packages),
-        gpus=GpuAssumption(**dict(part.gpus)) if part.gpus else None,
-        environment=dict(part.environment),
-        framework=_stated(part.framework),
-        sdk=_stated(part.sdk),
-        driver=part.driver,
-        libraries=dict(part.libraries),
-        flags=dict(part.flags),
-        image=part.image,
-    )
+    sections = {"framework": _stated(part.framework), "sdk": _stated(part.sdk)}
+    gpus = GpuAssumption(**dict(part.gpus)) if part.gpus else None
+    return Assumptions(**{**dict(part), **sections, "gpus": gpus})
 
 
 def _stated(part: StrictPart | None) -> dict[str, str]:

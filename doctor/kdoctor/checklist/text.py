@@ -161,7 +161,7 @@ class _Writer:
         for entry in self._ordered(self._checklist.scenarios, lambda entry: entry.scenario.id):
             yield f"  - id: {scalar(entry.scenario.id)}{self._comment(f'scenarios.{entry.scenario.id}')}"
             yield f"    kind: {scalar(entry.scenario.kind)}"
-            yield f"    strategy: {scalar(entry.strategy)}"
+            yield f"    strategy: {scalar(entry.scenario.strategy)}"
             yield f"    replicas: {scalar(entry.replicas)}"
             yield f"    expect: {scalar(entry.expect)}"
 

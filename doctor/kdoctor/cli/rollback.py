@@ -35,7 +35,7 @@ from kdoctor.probes.target import choose_target
 from kdoctor.rollback.installers import read_installation
 from kdoctor.rollback.plan import plan_rollback
 from kdoctor.rollback.rebuild import RebuildError, base_python, rebuild
-from kdoctor.rollback.render import as_json, as_script, as_text
+from kdoctor.rollback.render import as_script, as_text
 from kdoctor.rollback.verify import for_environment, restore_variables
 from kdoctor.run.assemble import build_report
 from kdoctor.run.collect import collect
@@ -98,7 +98,7 @@ def rollback(
     now = recorded_facts(facts, identifiers=lock.identifiers)
     plan = plan_rollback(lock, now, read_installation(facts), place, chosen.asked_as)
     if fix_script is None:
-        show(as_json(plan), rendered=True) if format == "json" else show(as_text(plan))
+        show(plan.to_json(), rendered=True) if format == "json" else show(as_text(plan))
         return
     write_atomically(fix_script, as_script(plan))
     wrote(fix_script)

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from kdoctor.check import Parameter
-from kdoctor.checklist.resolve import Checklist, ChecklistEntry, RollbackPolicy, ScenarioEntry
+from kdoctor.checklist.resolve import Checklist, ChecklistEntry, ScenarioEntry
+from kdoctor.checklist.schema import RollbackPart
 from kdoctor.commands.shell import quoted
 from kdoctor.diff.assumptions import compare_assumptions
 from kdoctor.diff.changes import change, differing
@@ -190,7 +191,7 @@ _COURSES = ("investigate", "fix_forward", "at_once")
 """Courses of action, mildest first."""
 
 
-def _rollback(old: RollbackPolicy | None, new: RollbackPolicy | None) -> Iterator[Change]:
+def _rollback(old: RollbackPart | None, new: RollbackPart | None) -> Iterator[Change]:
     if old is None or new is None:
         if old is not None:
             yield change("loosened", "rollback", old.decides, None, "the rollback policy was removed")
@@ -209,7 +210,7 @@ def _rollback(old: RollbackPolicy | None, new: RollbackPolicy | None) -> Iterato
         yield from differing(kind, f"rollback.{pattern}", one, two, why)
 
 
-def _courses(policy: RollbackPolicy) -> dict[str, str]:
+def _courses(policy: RollbackPart) -> dict[str, str]:
     """Pattern to its course; the most severe if several lists have it."""
     return {pattern: course for course in _COURSES for pattern in getattr(policy, course)}
 

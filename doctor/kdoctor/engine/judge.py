@@ -181,7 +181,7 @@ def _judge_one(
         )
         gaps = (missing,) if check.explained_by else ()
         unknown = replace(base, status=Status.UNKNOWN, reason=arguments.unavailable, unjudged=gaps)
-        return _accept(unknown, entry, rules)
+        return replace(base, reason=check.unread) if check.unread else _accept(unknown, entry, rules)
     outcomes = [_with_age(outcome, check, rules) for outcome in _evaluate(entry, arguments, rules)]
     result = _from_outcomes(base, outcomes, rules, hidden)
     return _accept(_refuse_empty_pass(result, facts), entry, rules)

@@ -28,7 +28,7 @@ _ANY_MESSAGE = frozenset(
     {"and", "cannot", "could", "error", "failed", "find", "for", "from", "not", "the", "that", "with", "you"}
 )
 """Words that say nothing about a message."""
-_NEAR, _LEAST_WORDS = 0.5, 3
+_NEAR, _LEAST_WORDS, _MOST_NEAR = 0.5, 3, 3
 """Share of a message's words, weighted by how rare they are, and their number, that make it a near miss."""
 
 
@@ -53,7 +53,7 @@ def find_matches(text: str, known: KnownFailures) -> tuple[Match, ...]:
     return tuple(found)
 
 
-def near_misses(text: str, known: KnownFailures, most: int = 3) -> tuple[Match, ...]:
+def near_misses(text: str, known: KnownFailures) -> tuple[Match, ...]:
     """The known failures whose messages share many words with a line of the text, likeliest first."""
     candidates = [
         (failure, message, _words(message)) for failure in known.failure_modes for message in messages_of(failure)
@@ -71,7 +71,7 @@ def near_misses(text: str, known: KnownFailures, most: int = 3) -> tuple[Match, 
             if enough and share >= _NEAR and share > best.get(failure.id, (0.0, None))[0]:
                 best[failure.id] = (share, Match(known=failure, message=message, weight=len(common)))
     ranked = sorted(best.values(), key=lambda pair: -pair[0])
-    return tuple(match for _, match in ranked[:most])
+    return tuple(match for _, match in ranked[:_MOST_NEAR])
 
 
 def messages_of(failure: KnownFailure) -> Sequence[str]:

@@ -21,7 +21,7 @@ class Renderer(Protocol):
 
 
 _RENDERERS: Mapping[str, str] = {
-    "terminal": "kdoctor.report.terminal.render:render_terminal",
+    "terminal": "kdoctor.report.terminal.short:render_terminal",
     "json": "kdoctor.report.json:render_json",
     "junit": "kdoctor.report.junit:render_junit",
     "markdown": "kdoctor.report.markdown:render_markdown",

@@ -43,11 +43,6 @@ def _title(number: int, step: RollbackStep) -> str:
     return f"{number}. {step.title}" + (f" ({', '.join(marks)})" if marks else "")
 
 
-def as_json(plan: RollbackPlan) -> str:
-    """The plan for programs."""
-    return plan.to_json()
-
-
 def as_script(plan: RollbackPlan) -> str:
     """The plan as a bash script. A refused step ends it. Variables are written to a file to source."""
     return "".join(f"{line}\n" for line in _script(plan))

@@ -37,8 +37,9 @@ def wrap(text: str, width: int = WIDTH, *, first: str = "", rest: str | None = N
     return wrapped
 
 
-def command_lines(command: str, width: int = WIDTH, indent: str = "    ") -> list[str]:
+def command_lines(command: str, width: int = WIDTH) -> list[str]:
     """A shell command, broken with backslashes where it is wider than a line and the shell allows it."""
+    indent = " " * 4
     lines, current, begin = [], indent, 0
     for end in (*_breaks(command), len(command)):
         word = command[begin:end]

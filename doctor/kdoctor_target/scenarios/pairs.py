@@ -27,11 +27,11 @@ import tensorflow as tf
 from kdoctor_target.runner.case import Case
 from kdoctor_target.training.all_reduce import bytes_per_s, message_bytes, wrong_values
 from kdoctor_target.training.custom_loop import train_custom_loop
-from kdoctor_target.training.isolated import SURVEY_S, in_a_process, list_devices, note_devices, take_devices
+from kdoctor_target.training.isolated import SURVEY_S, list_devices, note_devices, take_devices
 from kdoctor_target.training.regression import Reference, make_batches
 from kdoctor_target.training.replicas import compute_exactly, describe_strategy, inspect_weights
 from kdoctor_target.training.round_robin import round_robin
-from kdoctor_target.training.workers import Facts, Task, expect_all_trained
+from kdoctor_target.training.workers import Facts, Task, expect_all_trained, in_a_process
 
 LEAST = 3
 

@@ -20,10 +20,10 @@ import tensorflow as tf
 
 from kdoctor_target.runner.case import Case
 from kdoctor_target.training.all_reduce import bytes_per_s, message_bytes
-from kdoctor_target.training.isolated import in_a_process, list_devices, note_devices, take_devices
+from kdoctor_target.training.isolated import list_devices, note_devices, take_devices
 from kdoctor_target.training.regression import LEARNING_RATE
 from kdoctor_target.training.timing import fit_step_seconds, median_seconds
-from kdoctor_target.training.workers import Facts, Task, expect_all_trained
+from kdoctor_target.training.workers import Facts, Task, expect_all_trained, in_a_process
 
 WIDTHS = {"cpu": 256, "gpu": 2048}
 """Units of a layer: a step on a GPU must take longer than its launch."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from kdoctor_target.runner.case import Case
+from kdoctor_target.training.timing import seconds_of
 
 GPU_MESSAGE_BYTES = 128 * 2**20
 """Large enough that bandwidth matters and latency does not: the curves of nccl-tests flatten at this size."""
@@ -76,10 +76,5 @@ def bytes_per_s(strategy: Any, size: int) -> float:
 
         return strategy.experimental_local_results(strategy.run(replica_step))
 
-    times = []
-    for _ in range(_WARM_UP + _TIMED):
-        begun = time.perf_counter()
-        for one in all_reduce():
-            float(one[0])  # waits for the device
-        times.append(time.perf_counter() - begun)
-    return float(size * 2 * (replicas - 1) / replicas * _CHAIN / np.median(times[_WARM_UP:]))
+    seconds = float(np.median(seconds_of(lambda: [float(one[0]) for one in all_reduce()], _TIMED, _WARM_UP)))
+    return float(size * 2 * (replicas - 1) / replicas * _CHAIN / seconds)

@@ -19,7 +19,8 @@ from typing import Any, Callable, Dict, NamedTuple
 import numpy as np
 
 from kdoctor_target.runner.case import Case
-from kdoctor_target.training.workers import Cluster, Facts, Task, expect_all_trained
+from kdoctor_target.training.timing import seconds_of
+from kdoctor_target.training.workers import Facts, Task, expect_all_trained, in_a_process
 
 SIZES = {"gpu": 8192, "cpu": 256}
 """Rows of a matrix."""
@@ -63,16 +64,11 @@ def measure_each(case: Case, survey: Callable[[Case], None], prepare: Callable[[
 
 
 def _in_a_process(case: Case, number: int, function: Callable[[Case], None], end: float) -> Facts:
-    cluster = Cluster(case, separate_files=True)
-    try:
-        cluster.start(Task("process", number), lambda task_case, _: function(task_case), with_config=False)
-        ended = cluster.wait(min(_PATIENCE_S, end - time.monotonic()))
-    finally:
-        cluster.end()
-    if ended[0]["outcome"] == "skipped":
-        case.skip(ended[0]["error_message"])
-    expect_all_trained(ended)
-    return ended[0]
+    facts = in_a_process(case, Task("process", number), function, min(_PATIENCE_S, end - time.monotonic()))
+    if facts["outcome"] == "skipped":
+        case.skip(facts["error_message"])
+    expect_all_trained([facts])
+    return facts
 
 
 def _measure(case: Case, index: int, prepare: Callable[[Case, int], Work]) -> None:
@@ -90,14 +86,13 @@ def _measure(case: Case, index: int, prepare: Callable[[Case, int], Work]) -> No
 
 def _seconds(once: Callable[[], Any], wait: Callable[[Any], None], block: int) -> float:
     """Median seconds of one call over several blocks."""
-    times = []
-    for _ in range(_WARM_UP + _TIMED):
-        begun = time.perf_counter()
+
+    def a_block() -> None:
         for _ in range(block - 1):
             once()
         wait(once())
-        times.append((time.perf_counter() - begun) / block)
-    return float(np.median(times[_WARM_UP:]))
+
+    return float(np.median(seconds_of(a_block, _TIMED, _WARM_UP))) / block
 
 
 def numbers(kind: str) -> Dict[str, Any]:

@@ -1,36 +1,18 @@
-"""Runs a function on some of the replicas' devices in a separate process, isolated from the others."""
+"""The devices of a process that uses some of the replicas' devices, isolated from the others."""
 
 from __future__ import annotations
 
-from typing import Callable, List, Sequence
+from typing import List, Sequence
 
 import tensorflow as tf
 
 from kdoctor_target.inspect.cuda import gpu_addresses
 from kdoctor_target.runner.case import Case
 from kdoctor_target.training.replicas import replica_devices
-from kdoctor_target.training.workers import Cluster, Facts, Task
+from kdoctor_target.training.workers import Facts
 
 SURVEY_S = 180.0
 """Seconds to find the devices."""
-
-
-def in_a_process(case: Case, task: Task, function: Callable[[Case], None], patience_s: float) -> Facts:
-    """Run a function in a separate process, which is ended and leaves its stacks after a time; returns its facts.
-
-    Args:
-        case: the case; its process must not have used a device.
-        task: names the process and its files.
-        function: takes the process's case, to which it reports.
-        patience_s: seconds.
-    """
-    cluster = Cluster(case, separate_files=True)
-    try:
-        cluster.start(task, lambda task_case, _: function(task_case), with_config=False)
-        (facts,) = cluster.wait(patience_s)
-        return facts
-    finally:
-        cluster.end()
 
 
 def list_devices(case: Case) -> None:

@@ -27,7 +27,7 @@ from kdoctor_target.runner.outcome import describe_error
 from kdoctor_target.runner.phases import where
 from kdoctor_target.runner.task_process import POLL_S, Facts, Task, TaskFiles, TaskProcess
 
-__all__ = ["Cluster", "Facts", "Task", "WorkerFailed", "expect_all_trained", "note_workers"]
+__all__ = ["Cluster", "Facts", "Task", "WorkerFailed", "expect_all_trained", "in_a_process", "note_workers"]
 
 STACKS_S = 0.3
 """Seconds that a process gets to write its stacks."""
@@ -168,6 +168,24 @@ class Cluster:
             tree.end()
         for tree in trees:
             tree.remove()
+
+
+def in_a_process(case: Case, task: Task, function: Callable[[Case], None], patience_s: float) -> Facts:
+    """Run a function in a separate process, which is ended and leaves its stacks after a time; returns its facts.
+
+    Args:
+        case: the case; its process must not have used a device.
+        task: names the process and its files.
+        function: takes the process's case, to which it reports.
+        patience_s: seconds.
+    """
+    cluster = Cluster(case, separate_files=True)
+    try:
+        cluster.start(task, lambda task_case, _: function(task_case), with_config=False)
+        (facts,) = cluster.wait(patience_s)
+        return facts
+    finally:
+        cluster.end()
 
 
 _WORKER_FIELDS = (

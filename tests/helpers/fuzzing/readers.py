@@ -39,9 +39,10 @@ from kdoctor.probes.nvml import probe as nvml
 from kdoctor.probes.process.child import ChildEnd
 from kdoctor.probes.process.readers import RecordReader
 from kdoctor.report.formats import render
+from kdoctor.rollback.document import RollbackPlan
 from kdoctor.rollback.installers import read_installation
 from kdoctor.rollback.plan import plan_rollback
-from kdoctor.rollback.render import as_json, as_script, as_text
+from kdoctor.rollback.render import as_script, as_text
 from kdoctor.snapshot.document import Snapshot, dumps, loads
 from kdoctor.snapshot.redaction import Redaction
 from kdoctor.testing import healthy_node
@@ -67,7 +68,7 @@ def _lock(data: bytes, _: Path) -> None:
     found = read_lock(data, "fuzz.lock.yaml")
     facts = node_facts()
     made = plan_rollback(found, recorded_facts(facts), read_installation(facts), "fuzz.lock.yaml", "job")
-    for form in (as_text, as_json, as_script):
+    for form in (as_text, RollbackPlan.to_json, as_script):
         form(made)
 
 

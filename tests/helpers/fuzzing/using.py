@@ -17,9 +17,10 @@ from kdoctor.facts import Facts, Gpus, Host, PciDevices
 from kdoctor.lock.facts import recorded_facts
 from kdoctor.matrix.load import load_matrix
 from kdoctor.report.formats import FORMATS, render
+from kdoctor.rollback.document import RollbackPlan
 from kdoctor.rollback.installers import read_installation
 from kdoctor.rollback.plan import plan_rollback
-from kdoctor.rollback.render import as_json, as_script, as_text
+from kdoctor.rollback.render import as_script, as_text
 from kdoctor.run.assemble import build_report
 from kdoctor.run.plan import Plan
 from kdoctor.run.session import Collected
@@ -83,7 +84,7 @@ def use(facts: Facts) -> None:
     text = dumps(Snapshot.now(facts), Redaction(home="/home/ada", user="ada"))
     assert loads(text, catalog().fact_groups).facts.keys() == facts.keys()
     found = plan_rollback(lock(), recorded_facts(facts), read_installation(facts), "job.lock.yaml", "job")
-    for form in (as_text, as_json, as_script):
+    for form in (as_text, RollbackPlan.to_json, as_script):
         form(found)
     gpus, pci, host = facts.get(Gpus), facts.get(PciDevices), facts.get(Host)
     if isinstance(gpus, Gpus) and gpus.devices:

@@ -1,14 +1,17 @@
+from typing import Any
+
 from helpers.cases import cases
 from helpers.reports import failure, result
 from kdoctor.checklist.policy import decisions
-from kdoctor.checklist.resolve import Checklist, RollbackPolicy
+from kdoctor.checklist.resolve import Checklist
+from kdoctor.checklist.schema import RollbackPart
 from kdoctor.engine.report import Decision, Result
 from kdoctor.model import Assumptions, Status
 
-POLICY = RollbackPolicy(decides="ada", at_once=("versions.*", "gpu.free"), fix_forward=("gpu",))
+POLICY = RollbackPart(decides="ada", at_once=("versions.*", "gpu.free"), fix_forward=("gpu",))
 
 
-def decided(*results: Result, policy: RollbackPolicy | None = POLICY) -> tuple[Decision, ...]:
+def decided(*results: Result, policy: RollbackPart | None = POLICY) -> tuple[Decision, ...]:
     checklist = Checklist(
         name="job", version=1, owner="ada", source="here", assumptions=Assumptions(), entries=(), rollback=policy
     )
@@ -39,9 +42,9 @@ def test_failures_are_grouped_by_course_most_severe_first() -> None:
     ({"at_once": ("gpu.f*",), "fix_forward": ("gpu.*",)}, "roll back at once", "at_once: gpu.f*"),
 )
 def test_most_specific_rule_wins_and_ties_go_to_the_most_severe(
-    policy: dict[str, tuple[str, ...]], action: str, criterion: str
+    policy: dict[str, Any], action: str, criterion: str
 ) -> None:
-    (decision,) = decided(failure("gpu.free"), policy=RollbackPolicy(decides="ada", within="an hour", **policy))
+    (decision,) = decided(failure("gpu.free"), policy=RollbackPart(decides="ada", within="an hour", **policy))
     assert (decision.action, decision.criteria, decision.within) == (action, (criterion,), "an hour")
 
 

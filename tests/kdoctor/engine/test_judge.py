@@ -469,6 +469,11 @@ def test_plan_asks_for_what_it_will_evaluate(
     assert not asks_for(plan, Gpus, rules)
 
 
+def test_check_of_what_was_not_read_is_skipped_if_it_says_so() -> None:
+    result = compute_check(host_check(unread="see host.log"), missing={Host: "not read"})
+    assert (result.status, result.reason) == (Status.SKIP, "see host.log")
+
+
 def test_missing_facts_are_explained_by_what_the_check_names() -> None:
     assert compute_check(host_check(), missing={Host: "not read"}).unjudged == ()
     (gap,) = compute_check(host_check(explained_by=["driver.loaded"]), missing={Host: "not read"}).unjudged

@@ -11,7 +11,7 @@ from kdoctor.facts import Libraries, Packages, Target, Unavailable
 from kdoctor.lock.facts import recorded_facts
 from kdoctor.rollback.installers import read_installation
 from kdoctor.rollback.plan import plan_rollback
-from kdoctor.rollback.render import as_json, as_script, as_text
+from kdoctor.rollback.render import as_script, as_text
 
 IMAGES = {"container": "none", "os_release": "Ubuntu 24.04.2 LTS", "image_from": "KDOCTOR_IMAGE"}
 
@@ -30,7 +30,7 @@ def test_lock_of_another_environment_gives_a_caution() -> None:
     assert plan.caution.startswith("2 of 3 ")
     assert plan.caution in as_text(plan)
     assert plan.caution in as_script(plan)
-    assert json.loads(as_json(plan))["caution"] == plan.caution
+    assert json.loads(plan.to_json())["caution"] == plan.caution
     assert planned(with_packages(package("jax", "0.6"))).caution is None
 
 

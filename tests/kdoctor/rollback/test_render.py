@@ -8,7 +8,7 @@ from helpers.command import captured
 from helpers.facts import environment, gpus, host, keras, kernel, package, target
 from helpers.locks import lock
 from helpers.rollbacks import planned, with_packages
-from kdoctor.rollback.render import as_json, as_script, as_text
+from kdoctor.rollback.render import as_script, as_text
 
 
 def test_script_starts_no_container_and_asks_to_continue(tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ def test_new_environment_is_not_checked_with_the_old_interpreter() -> None:
 
 
 def test_json_has_every_step() -> None:
-    document = json.loads(as_json(planned(*EVERYTHING)))
+    document = json.loads(planned(*EVERYTHING).to_json())
     assert document["schema"] == "kdoctor/rollback/v1"
     assert [step["needs_reboot"] for step in document["steps"]] == [False, False, True]
     assert document["by_hand"]

@@ -130,9 +130,7 @@ def test_unavailable_group_does_not_pass(check: Check, group: type[FactGroup]) -
 
 def test_every_tolerated_group_is_listed() -> None:
     tolerated = {(check.id, check.facts[name].__name__) for check in CHECKS for name in check.tolerant}
-    logs = {(check_id, "KernelLog") for check_id in LOG_CHECKS}
-    listed = WORDING_ONLY | JUDGED_IN_PART | logs | {(check_id, "Diagnostics") for check_id in OF_TOOLS}
-    assert tolerated == {(check_id, group) for check_id, group in listed if check_id in ALL}
+    assert tolerated == {(check_id, group) for check_id, group in WORDING_ONLY | JUDGED_IN_PART if check_id in ALL}
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)

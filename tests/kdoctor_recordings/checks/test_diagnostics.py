@@ -71,6 +71,7 @@ def test_setting_that_only_the_diagnostic_needs_is_a_warning_with_its_own_fix() 
     assert compute_check(diagnostics, found).status is Status.SKIP
     (warning,) = compute_check(diagnostic_warnings, found).findings
     assert warning.finding.remedy.commands == ("sudo nvidia-smi -pm 1",)
+    assert warning.finding.rollback.commands == ("sudo nvidia-smi -pm 0",)
 
 
 def test_fix_has_the_message_or_is_that_of_the_service() -> None:
@@ -82,6 +83,8 @@ def test_fix_has_the_message_or_is_that_of_the_service() -> None:
         result = replace(service, tool=tool, message=f"{tool} or IMEX is unhealthy.")
         (stopped,) = compute_check(diagnostics, Diagnostics(results=(result,))).findings
         assert stopped.finding.remedy.commands == (f"sudo systemctl restart {daemon}",)
+        assert "read-only" in failed.finding.rollback.why
+        assert "a restart changes no configuration" in stopped.finding.rollback.why
 
 
 def test_fix_of_the_persistence_daemon_loads_the_driver() -> None:

@@ -8,6 +8,7 @@ from kdoctor.engine.report import Category, Conclusion, Mark, Report
 from kdoctor.report.causes import cause_blocks, gap_blocks, heading
 from kdoctor.report.phrases import INTERRUPTED, VERDICT_MARKS, Label, check_again, family_title, verdict_line
 from kdoctor.report.sections import Block
+from kdoctor.report.terminal.full import render_full
 from kdoctor.report.terminal.page import STYLES, Page
 from kdoctor.text.canvas import SCREEN, Canvas
 from kdoctor.text.lists import counted, grouped, some
@@ -17,6 +18,15 @@ _TITLE_WIDTH = 12
 _HEADINGS = 3
 _HEADING_LINES = 2
 _TEXT_LINES = 3
+
+
+def render_terminal(report: Report, canvas: Canvas) -> str:
+    """The report as text of the canvas's width. Commands and paths are never broken.
+
+    With verbosity 0 it is one screen: the families in one line each, the causes, and the verdict. From 1 on it has
+    every check, and from 2 on also reasons and sources.
+    """
+    return render_full(report, canvas, canvas.verbosity) if canvas.verbosity else render_short(report, canvas)
 
 
 def render_short(report: Report, canvas: Canvas) -> str:

@@ -1,16 +1,14 @@
-from collections.abc import Iterator
 from dataclasses import replace
 
-from kdoctor.check import check
-from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable
+from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity
 from kdoctor_backends.scenarios import CASES, JAX_OPTIMIZERS
-from kdoctor_checks._causes import NO_GPU
 from kdoctor_checks.smoke._clipping import judge_clipping
-from kdoctor_checks.smoke._judging import TOLERANCE, Comparison, judge_cases, unknown
+from kdoctor_checks.smoke._judging import Comparison, unknown
 from kdoctor_checks.smoke._optimizers import MOVED_LITTLE, has_moved, judge_optimizer
 from kdoctor_checks.smoke._precision import judge_precision
 from kdoctor_checks.smoke._random_layers import judge_masks
+from kdoctor_checks.smoke._trained import trained
 from kdoctor_checks.smoke._values import judge_trained, with_remedy
 
 _CLIPPED = ("clipnorm", "global-clipnorm", "clipvalue")
@@ -21,20 +19,12 @@ _REMEDY = Remedy.change_code(
 _RANDOM_REMEDY = "Augment the data before fit, or train with another release of Keras and JAX."
 
 
-@check(
-    "smoke.data-parallel-features",
-    severity=Severity.WARNING,
-    scenario="smoke.data-parallel-features",
-    explained_by=NO_GPU,
+@trained(
+    "smoke.data-parallel-features", severity=Severity.WARNING, cases=CASES["smoke.data-parallel-features"], requires=()
 )
 def data_parallel_features(
-    run: SmokeRun,
-    target: Target | Unavailable,
-    packages: Packages | Unavailable,
-    *,
-    tolerance: float = TOLERANCE,
-    precision_tolerance: float = 0.01,
-) -> Iterator[Outcome]:
+    run: SmokeRun, compare: Comparison, case: SmokeCase, *, precision_tolerance: float = 0.01
+) -> Outcome:
     """Features of real jobs with DataParallel on JAX train as on one device.
 
     Why: DataParallel is the alternative for features that Keras 3 on TensorFlow gets wrong on several replicas:
@@ -45,29 +35,22 @@ def data_parallel_features(
     Remedy: leave out the feature in jobs over several devices, or train with another release of Keras and JAX.
     Source: https://keras.io/guides/distribution/
     """
-    compare = Comparison(run=run, target=target, packages=packages, tolerance=tolerance)
     coarse = replace(compare, tolerance=precision_tolerance, loss_tolerance=10 * precision_tolerance)
-
-    def judge(case: SmokeCase) -> Outcome:
-        if case.name == "random-layers":
-            return judge_masks(run, case, _RANDOM_REMEDY)
-        if case.name in JAX_OPTIMIZERS:
-            outcome = judge_optimizer(compare, case)
-        elif case.name in _CLIPPED:
-            outcome = judge_clipping(compare, case)
-        else:
-            outcome = judge_precision(coarse, case) if case.name in _PRECISION else judge_trained(compare, case)
-        if isinstance(outcome, Finding):
-            return with_remedy(replace(outcome, remedy=replace(outcome.remedy, look=())), _REMEDY, outcome.brief)
-        if isinstance(outcome, Evidence) and not has_moved(compare, case):
-            return unknown(case, MOVED_LITTLE)
-        if isinstance(outcome, Evidence) and case.name == "dropout":
-            masks = judge_masks(run, case, _RANDOM_REMEDY)
-            return (
-                replace(masks, observed=f"{outcome.observed}; {masks.observed}")
-                if isinstance(masks, Evidence)
-                else masks
-            )
-        return outcome
-
-    yield from judge_cases(run, CASES["smoke.data-parallel-features"], judge)
+    if case.name == "random-layers":
+        return judge_masks(run, case, _RANDOM_REMEDY)
+    if case.name in JAX_OPTIMIZERS:
+        outcome = judge_optimizer(compare, case)
+    elif case.name in _CLIPPED:
+        outcome = judge_clipping(compare, case)
+    else:
+        outcome = judge_precision(coarse, case) if case.name in _PRECISION else judge_trained(compare, case)
+    if isinstance(outcome, Finding):
+        return with_remedy(replace(outcome, remedy=replace(outcome.remedy, look=())), _REMEDY, outcome.brief)
+    if isinstance(outcome, Evidence) and not has_moved(compare, case):
+        return unknown(case, MOVED_LITTLE)
+    if isinstance(outcome, Evidence) and case.name == "dropout":
+        masks = judge_masks(run, case, _RANDOM_REMEDY)
+        return (
+            replace(masks, observed=f"{outcome.observed}; {masks.observed}") if isinstance(masks, Evidence) else masks
+        )
+    return outcome

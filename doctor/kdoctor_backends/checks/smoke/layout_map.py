@@ -1,25 +1,22 @@
-from collections.abc import Iterator
-
-from kdoctor.check import check
-from kdoctor.facts import SmokeCase, SmokeRun, Weights
-from kdoctor.model import Outcome, Severity
+from kdoctor.facts import SmokeCase, Weights
+from kdoctor.model import Outcome
 from kdoctor.text.lists import counted
 from kdoctor_backends.scenarios import CASES
-from kdoctor_checks._causes import NO_GPU
-from kdoctor_checks.smoke._judging import TOLERANCE, evidence, finding, judge_cases, unknown
+from kdoctor_checks.smoke._judging import evidence, finding, unknown
+from kdoctor_checks.smoke._trained import trained
 
 _MUST_RAISE = ("not-divisible", "unknown-axis")
 _NOTHING, _PARTIAL, _OUTSIDE = "matches-nothing", "partial-path", "model-outside"
 _REMEDY = "Assert in the job that variable.value.sharding is what the layout specifies."
 
 
-@check("smoke.layout-map", severity=Severity.ERROR, scenario="smoke.layout-map", explained_by=NO_GPU)
-def layout_map(
-    run: SmokeRun,
-    *,
-    refusals: tuple[str, ...] = ("IndivisibleError", "RuntimeError", "ValueError"),
-    tolerance: float = TOLERANCE,
-) -> Iterator[Outcome]:
+@trained(
+    "smoke.layout-map",
+    cases=CASES["smoke.layout-map"],
+    requires=(),
+    refusals=("IndivisibleError", "RuntimeError", "ValueError"),
+)
+def layout_map(case: SmokeCase, tolerance: float) -> Outcome:
     """Layout mistakes raise an error or visibly leave the model unsharded.
 
     Why: a layout map that matches no variable raises no error: each device then holds the whole model. It happens with
@@ -31,13 +28,9 @@ def layout_map(
     Source: https://keras.io/api/distribution/layout_map/
     Failure modes: jax_layout_ignored
     """
-
-    def judge(case: SmokeCase) -> Outcome:
-        if case.weights is None or case.weight_deviation is None:
-            return unknown(case, "the placement or the values of its variables were not read")
-        return _judge_trained(case, case.weights, case.weight_deviation, tolerance)
-
-    yield from judge_cases(run, CASES["smoke.layout-map"], judge, refusals=refusals)
+    if case.weights is None or case.weight_deviation is None:
+        return unknown(case, "the placement or the values of its variables were not read")
+    return _judge_trained(case, case.weights, case.weight_deviation, tolerance)
 
 
 def _judge_trained(case: SmokeCase, weights: Weights, deviation: float, tolerance: float) -> Outcome:

@@ -1,11 +1,9 @@
-from collections.abc import Iterator
-
-from kdoctor.check import check
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Outcome, Remedy, Severity
 from kdoctor.text.lists import counted
 from kdoctor_backends.scenarios import CASES
-from kdoctor_checks.smoke._judging import TOLERANCE, did_not_finish, evidence, finding, judge_cases, unknown
+from kdoctor_checks.smoke._judging import did_not_finish, evidence, finding, unknown
+from kdoctor_checks.smoke._trained import trained
 
 _REMEDY = Remedy.change_code(
     "Train with a custom loop that calls the model in DistributedDataParallel, or train Keras on JAX.",
@@ -13,8 +11,16 @@ _REMEDY = Remedy.change_code(
 )
 
 
-@check("smoke.torch-fit", severity=Severity.WARNING, scenario="smoke.torch-data-parallel")
-def torch_fit(run: SmokeRun, *, tolerance: float = TOLERANCE) -> Iterator[Outcome]:
+@trained(
+    "smoke.torch-fit",
+    severity=Severity.WARNING,
+    scenario="smoke.torch-data-parallel",
+    cases=CASES["smoke.torch-fit"],
+    requires=(),
+    explained_by=(),
+    finished=False,
+)
+def torch_fit(run: SmokeRun, case: SmokeCase, tolerance: float) -> Outcome:
     """Model.fit and keras.distribution of Keras on torch train over all devices, or raise an error.
 
     Why: Model.fit calls the Keras model itself and not its DistributedDataParallel, so no gradient is exchanged. Each
@@ -25,15 +31,11 @@ def torch_fit(run: SmokeRun, *, tolerance: float = TOLERANCE) -> Iterator[Outcom
     Source: https://keras.io/guides/distributed_training_with_torch/
     Failure modes: torch_fit_trains_alone
     """
-
-    def judge(case: SmokeCase) -> Outcome:
-        if case.outcome == "raised":
-            return evidence(case, f"refused: {case.error_type}")
-        if case.outcome != "trained":
-            return did_not_finish(run, case)
-        return _ranks(case, tolerance) if case.name == "fit" else _devices(case)
-
-    yield from judge_cases(run, CASES["smoke.torch-fit"], judge, trained=False)
+    if case.outcome == "raised":
+        return evidence(case, f"refused: {case.error_type}")
+    if case.outcome != "trained":
+        return did_not_finish(run, case)
+    return _ranks(case, tolerance) if case.name == "fit" else _devices(case)
 
 
 def _ranks(case: SmokeCase, tolerance: float) -> Outcome:

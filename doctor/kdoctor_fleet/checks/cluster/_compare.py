@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from kdoctor.check import Check, check_of, text_of
+from kdoctor.check import Check, check, text_of
 from kdoctor.engine.report import Conclusion
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor.text.lists import counted, grouped
@@ -84,7 +84,7 @@ def compared(
             for comparison in comparisons:
                 yield from _compare(fleet, comparison, comparison.label or label)
 
-        return check_of(id, compare, text_of(id, label), severity=severity, explained_by=explained_by)
+        return check(id, severity=severity, explained_by=explained_by, text=text_of(id, label))(compare)
 
     return make
 

@@ -3,7 +3,6 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.model import Evidence, Finding, Outcome, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import READ_ONLY
 from kdoctor_fleet.checks.cluster._across import look_at, tested
 from kdoctor_fleet.facts import Fleet, PairTests
 
@@ -29,7 +28,6 @@ def links(fleet: Fleet) -> Iterator[Outcome]:
             brief=f"bad link to {other} ({link.problem})",
             expected="both train together as on one device",
             remedy=look_at("Do not use both nodes in one job, and look at the path between them.", *link.nodes),
-            rollback=READ_ONLY,
         )
     if found.links:
         return

@@ -3,7 +3,6 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.model import Evidence, Finding, Outcome, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import READ_ONLY
 from kdoctor_fleet.checks.cluster._across import look_at, tested
 from kdoctor_fleet.facts import Fleet, PairTests
 
@@ -28,7 +27,6 @@ def pairs(fleet: Fleet) -> Iterator[Outcome]:
             brief=f"trains with no other node ({node.problem})",
             expected="it trains with another node as on one device",
             remedy=look_at("Leave the node out, and look at its network.", node.name),
-            rollback=READ_ONLY,
         )
     why = () if found.proven else ("cluster.together",)
     for name, reason in found.undecided.items():

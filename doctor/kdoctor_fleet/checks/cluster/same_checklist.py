@@ -1,9 +1,8 @@
 from collections.abc import Iterator, Mapping
 
 from kdoctor.check import check
-from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
+from kdoctor.model import READ_ONLY, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
 from kdoctor.text.lists import counted, grouped
-from kdoctor_checks._gpus import READ_ONLY
 from kdoctor_fleet.facts import Fleet
 from kdoctor_fleet.states import Asked
 

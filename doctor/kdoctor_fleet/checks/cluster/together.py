@@ -3,7 +3,6 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import READ_ONLY
 from kdoctor_fleet.checks.cluster._across import look_at, tested
 from kdoctor_fleet.facts import Fleet, PairTests, Together
 
@@ -47,7 +46,6 @@ def _without(fleet: Fleet, found: PairTests) -> Iterator[Outcome]:
         brief="no pair of nodes trains",
         expected="the nodes train together as on one device",
         remedy=look_at("Look at name resolution, firewalls and the network between the nodes.", *found.nodes[:2]),
-        rollback=READ_ONLY,
     )
 
 
@@ -67,5 +65,4 @@ def _judge(fleet: Fleet, group: Together) -> Iterator[Outcome]:
             brief=f"{nodes} that are good in pairs do not train together",
             expected="they train together as on one device",
             remedy=look_at("Train on a group that works, and compare limits and network.", *group.smallest[:2]),
-            rollback=READ_ONLY,
         )

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from kdoctor.check import check
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
 from kdoctor.text.lists import counted, grouped
-from kdoctor_checks._gpus import READ_ONLY
 from kdoctor_fleet.facts import Fleet
 
 _TO_SIGMA = 1.4826
@@ -48,7 +47,6 @@ def training_speed(fleet: Fleet, *, most_deviations: float = 3.5, most_factor: f
                 "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER,CLOCK",
                 "nvidia-smi pmon -c 1",
             ),
-            rollback=READ_ONLY,
         )
     if not slow:
         fewest = min(map(len, compared.values()))

@@ -3,7 +3,7 @@ from collections.abc import Iterator, Sequence
 from kdoctor.check import check
 from kdoctor.facts import Environment, Gpu, Gpus, PciDevice, PciDevices, Unavailable
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_checks._gpus import READ_ONLY, answering, not_answering
+from kdoctor_checks._gpus import answering, not_answering
 from kdoctor_fleet.checks.network._rdma import HCA, NO_RDMA, hca_list, inspect, ports
 from kdoctor_fleet.facts import Network, RdmaDevice
 
@@ -53,7 +53,6 @@ def _judge(gpu: Gpu, place: PciDevice | None, used: Sequence[RdmaDevice], unused
         brief="the RDMA device next to it is not in use",
         expected="the nearest RDMA device in use",
         remedy=inspect(f"Bring {better[1]} up, or add it to {HCA}.", "nvidia-smi topo -m", f"echo ${HCA}"),
-        rollback=READ_ONLY,
         explained_by=("network.port-state", "network.nccl-devices"),
     )
 

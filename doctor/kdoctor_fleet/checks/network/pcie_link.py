@@ -4,7 +4,6 @@ from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import link_generation
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_checks._gpus import READ_ONLY
 from kdoctor_fleet.checks.network._rdma import NO_RDMA, inspect
 from kdoctor_fleet.facts import Network, RdmaDevice
 
@@ -53,7 +52,6 @@ def _judge(device: RdmaDevice) -> Outcome:
             "Reseat the card, and check risers and bifurcation in the BIOS.",
             f"sudo lspci -vvv -s {quoted(device.bus_id or '')}",
         ),
-        rollback=READ_ONLY,
     )
 
 

@@ -4,7 +4,6 @@ from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Environment, Unavailable
 from kdoctor.model import Evidence, Finding, Outcome, Severity, Unjudged
-from kdoctor_checks._gpus import READ_ONLY
 from kdoctor_fleet.checks.network._rdma import active_ports, inspect
 from kdoctor_fleet.facts import Network
 
@@ -53,5 +52,4 @@ def port_errors(
                 "Clean or replace the cable, clear the counters, and look again after a day of load.",
                 f"grep -H . /sys/class/infiniband/{quoted(one.device.name)}/ports/{one.port.number}/counters/*",
             ),
-            rollback=READ_ONLY,
         )

@@ -3,7 +3,6 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Environment, Unavailable
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Severity, Unjudged
-from kdoctor_checks._gpus import READ_ONLY
 from kdoctor_fleet.checks.network._hosts import network_of, not_several, subject, tasks
 from kdoctor_fleet.facts import JobHosts
 
@@ -40,5 +39,4 @@ def port_free(hosts: JobHosts | Unavailable, environment: Environment | Unavaila
                     "End the program that has the port, or choose another port in TF_CONFIG on all machines.",
                     f"ss -ltnp 'sport = :{host.port}'",
                 ),
-                rollback=READ_ONLY,
             )

@@ -3,7 +3,6 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import Environment, Unavailable
 from kdoctor.model import Evidence, Finding, Outcome, Severity, Unjudged
-from kdoctor_checks._gpus import READ_ONLY
 from kdoctor_fleet.checks.network._rdma import Port, active_ports, alike, inspect
 from kdoctor_fleet.facts import Network
 
@@ -42,5 +41,4 @@ def _finding(one: Port, expected: str, brief: str) -> Finding:
         brief=brief,
         expected=expected,
         remedy=inspect("Reseat or replace the cable, and compare the settings of the switch ports."),
-        rollback=READ_ONLY,
     )

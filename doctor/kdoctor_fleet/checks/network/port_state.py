@@ -4,7 +4,6 @@ from kdoctor.check import check
 from kdoctor.facts import Environment, Unavailable
 from kdoctor.model import Evidence, Finding, Outcome, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import READ_ONLY
 from kdoctor_fleet.checks.network._rdma import HCA, NO_RDMA, Port, alike, hca_list, inspect, ports
 from kdoctor_fleet.facts import JobHosts, Network
 
@@ -72,5 +71,4 @@ def _finding(one: Port, equal: list[str]) -> Finding:
         brief=f"{one.port.state} ({one.port.physical_state})" if one.port.physical_state else f"{one.port.state}",
         expected="ACTIVE (LinkUp)",
         remedy=inspect(summary),
-        rollback=READ_ONLY,
     )

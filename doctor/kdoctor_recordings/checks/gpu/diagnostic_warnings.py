@@ -1,16 +1,17 @@
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import Unavailable
-from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity
+from kdoctor.model import READ_ONLY, Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity
 from kdoctor.text.lists import counted, some
-from kdoctor_checks._gpus import READ_ONLY
+from kdoctor_checks._gpus import RESTART
 from kdoctor_recordings.checks.gpu.diagnostics import NONE_GIVEN, of_setting, said
 from kdoctor_recordings.facts import Diagnostics
 
+_OFF_AGAIN = Rollback.to("turn persistence mode off again", "sudo nvidia-smi -pm 0")
 
-@check("gpu.diagnostic-warnings", severity=Severity.WARNING, needs_gpus=True)
-def diagnostic_warnings(results: Diagnostics | Unavailable) -> Iterator[Outcome]:
+
+@check("gpu.diagnostic-warnings", severity=Severity.WARNING, needs_gpus=True, unread=NONE_GIVEN)
+def diagnostic_warnings(results: Diagnostics) -> Iterator[Outcome]:
     """No NVIDIA diagnostic tool gave a warning.
 
     Why: a warning of dcgmi diag or the fabric manager does not take the machine out of service. Many
@@ -20,20 +21,19 @@ def diagnostic_warnings(results: Diagnostics | Unavailable) -> Iterator[Outcome]
         https://docs.nvidia.com/datacenter/dcgm/latest/reference/diagnostics/errors.html
         https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html
     """
-    if not isinstance(results, Diagnostics):
-        yield NONE_GIVEN
-        return
     warned = [result for result in results.results if result.status == "warn" or of_setting(result)]
     for subject in dict.fromkeys(result.subject for result in warned):
         own = [result for result in warned if result.subject == subject]
         tests = list(dict.fromkeys(result.test for result in own))
+        setting = of_setting(own[-1])
+        remedy = setting or _remedy(own[0].tool, own[-1].message)
         yield Finding(
             subject=subject,
             observed=f"{own[0].tool}: {', '.join(tests)}: {own[-1].message or 'a warning'}",
             brief=f"{own[0].tool}: {some(tests, 2)}",
             expected="no warning",
-            remedy=of_setting(own[-1]) or _remedy(own[0].tool, own[-1].message),
-            rollback=READ_ONLY,
+            remedy=remedy,
+            rollback=_OFF_AGAIN if setting else RESTART if remedy.commands else READ_ONLY,
         )
     if warned:
         return

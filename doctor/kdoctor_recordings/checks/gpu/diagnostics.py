@@ -1,19 +1,18 @@
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import Unavailable
-from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
+from kdoctor.model import READ_ONLY, Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted, some
 from kdoctor.text.wrap import shorten
-from kdoctor_checks._gpus import READ_ONLY
+from kdoctor_checks._gpus import RESTART
 from kdoctor_recordings.facts import Diagnostic, Diagnostics
 
-NONE_GIVEN = NotApplicable(reason="no results of a diagnostic tool (import the output of dcgmi diag)")
+NONE_GIVEN = "no results of a diagnostic tool (import the output of dcgmi diag)"
 _MANUAL = " (https://docs.nvidia.com/datacenter/dcgm/latest/reference/diagnostics/errors.html)"
 
 
-@check("gpu.diagnostics", severity=Severity.ERROR, needs_gpus=True)
-def diagnostics(results: Diagnostics | Unavailable) -> Iterator[Outcome]:
+@check("gpu.diagnostics", severity=Severity.ERROR, needs_gpus=True, unread=NONE_GIVEN)
+def diagnostics(results: Diagnostics) -> Iterator[Outcome]:
     """No test of an NVIDIA diagnostic tool failed.
 
     Why: NVIDIA's tools test and report what cannot be read from a GPU. kdoctor does not run them, but reads what they
@@ -25,9 +24,6 @@ def diagnostics(results: Diagnostics | Unavailable) -> Iterator[Outcome]:
         https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html
         https://docs.nvidia.com/vgpu/latest/grid-licensing-user-guide/index.html
     """
-    if not isinstance(results, Diagnostics):
-        yield NONE_GIVEN
-        return
     subjects = dict.fromkeys((result.tool, result.subject) for result in results.results)
     for tool, subject in subjects:
         own = [result for result in results.results if (result.tool, result.subject) == (tool, subject)]
@@ -36,13 +32,14 @@ def diagnostics(results: Diagnostics | Unavailable) -> Iterator[Outcome]:
         if failed:
             tests = list(dict.fromkeys(result.test for result in failed))
             message = next((result.message for result in failed if result.message), "")
+            remedy = _remedy(tool, message)
             yield Finding(
                 subject=subject,
                 observed=f"{tool}: {', '.join(tests)} failed" + (f": {message}" if message else ""),
                 brief=f"{some(tests, 2)}{'' if tool == 'DCGM' else ' failed'}",
                 expected="every test passes",
-                remedy=_remedy(tool, message),
-                rollback=READ_ONLY,
+                remedy=remedy,
+                rollback=RESTART if remedy.commands else READ_ONLY,
             )
         elif unclear:
             yield Unjudged(subject=subject, reason=f"{tool}: no clear result of {some([r.test for r in unclear])}")

@@ -3,7 +3,6 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import GpuSampling, SampledGpu
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity, Unjudged
-from kdoctor_checks._gpus import READ_ONLY
 from kdoctor_watch.checks.watch._gpus import gpus_of
 from kdoctor_watch.facts import Watched
 
@@ -46,5 +45,4 @@ def _judge(gpu: SampledGpu, least_percent: float) -> Outcome:
         brief="idle during the training",
         expected=f"at least {least_percent:g} %",
         remedy=_REMEDY,
-        rollback=READ_ONLY,
     )

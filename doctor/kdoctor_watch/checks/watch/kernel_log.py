@@ -3,7 +3,6 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.facts import KernelLog, Unavailable
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
-from kdoctor_checks._gpus import READ_ONLY
 from kdoctor_checks._kernel_log import by_device, codes, log_subject, summary
 from kdoctor_watch.facts import Watched
 
@@ -38,7 +37,6 @@ def kernel_log(watched: Watched, log: KernelLog | Unavailable) -> Iterator[Outco
             brief=codes(found),
             expected="no Xid during the training",
             remedy=_REMEDY,
-            rollback=READ_ONLY,
         )
     if not events:
         yield Evidence(subject="kernel log", observed=f"no Xid in {log.lines} new lines of {log.source}")

@@ -3,7 +3,6 @@ from collections.abc import Iterator
 from kdoctor.check import check
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity, Unjudged
 from kdoctor.text.lists import counted
-from kdoctor_checks._gpus import READ_ONLY
 from kdoctor_watch.facts import Watched
 
 _REMEDY = Remedy.inspect(
@@ -33,7 +32,6 @@ def stall(watched: Watched) -> Iterator[Outcome]:
             brief="stalled",
             expected=f"less than {steps.stall_after_s:.3g} s" if steps.stall_after_s else "steps of usual length",
             remedy=_REMEDY,
-            rollback=READ_ONLY,
         )
     if not steps.stalls and steps.steps > 1:
         yield Evidence(subject="steps", observed=f"none of {counted(steps.steps, 'step')} stalled")

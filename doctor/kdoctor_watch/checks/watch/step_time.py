@@ -2,7 +2,6 @@ from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity, Unjudged
-from kdoctor_checks._gpus import READ_ONLY
 from kdoctor_watch.facts import Watched
 
 _REMEDY = Remedy.inspect(
@@ -39,7 +38,6 @@ def step_time(watched: Watched, *, factor: float = 1.5) -> Iterator[Outcome]:
         brief="slower than at the beginning of the run",
         expected=f"at most {factor:g} times the beginning",
         remedy=_REMEDY,
-        rollback=READ_ONLY,
     )
 
 

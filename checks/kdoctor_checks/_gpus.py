@@ -28,6 +28,7 @@ RELOAD_MODULE = Remedy.reboot(
 )
 RESTART = Rollback.nothing("not needed (a restart changes no configuration)")
 NEW_CONTAINER = Rollback.nothing("not needed (a new container leaves the host unchanged)")
+OF_ONE_SHELL = Rollback.nothing("not needed (export affects one shell only)")
 RESEAT = "Read the kernel log for the port, then reseat the card or replace its riser; service an SXM board."
 DRIVER = ("driver.library-matches-module",)
 """What checks of GPUs require."""

@@ -25,7 +25,7 @@ from helpers.saying import briefs, said
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup
 from kdoctor.matrix.model import VersionMatrix
-from kdoctor.model import Assumptions, Status
+from kdoctor.model import READ_ONLY, Assumptions, Status
 from kdoctor.testing import compute_check
 
 Given = FactGroup | type[FactGroup] | Assumptions | VersionMatrix | Mapping[Any, Any] | str
@@ -97,6 +97,8 @@ class Row:
         result = judged(check_id, *common, *self.given)
         text = text_of(result)
         assert (result.status, result.severity) == (self.status, severity), text
+        for finding in (item.finding for item in result.findings if item.finding.rollback == READ_ONLY):
+            assert all(command.startswith("kdoctor ") for command in finding.remedy.commands), text
         for wanted in (item for item in self.given if isinstance(item, str)):
             assert wanted in text
         for name, value in self.stated.items():

@@ -1,7 +1,11 @@
 """What messages about the driver say, the cause, and the fix."""
 
-from kdoctor.model import Remedy
+from kdoctor.model import READ_ONLY, Remedy, Rollback
 from kdoctor_checks._driver import LOAD_UVM
+from kdoctor_checks._gpus import RESTART
+
+_UNTIL_RESTART = Rollback.nothing("not needed (a restart unloads the module)")
+_BESIDE_OTHERS = Rollback.nothing("not needed (the modules of other kernels stay)")
 
 STATED = (
     (
@@ -13,6 +17,7 @@ STATED = (
             "sudo systemctl restart docker",
             look=("nvidia-smi", "nvidia-ctk --version", "docker info | grep -i runtimes"),
         ),
+        Rollback.to("remove the runtime", "sudoedit /etc/docker/daemon.json", "sudo systemctl restart docker"),
     ),
     (
         "blocked by the operating system",
@@ -24,6 +29,7 @@ STATED = (
             "wsl --shutdown",
             look=("nvidia-smi.exe",),
         ),
+        Rollback.irreversible("WSL does not keep its previous release"),
     ),
     (
         "/dev/+nvidia(?!-)",
@@ -34,6 +40,7 @@ STATED = (
             "sudo nvidia-modprobe -u",
             look=("ls -l /dev/nvidia*", "sudo dmesg | grep -i nvrm"),
         ),
+        _UNTIL_RESTART,
     ),
     (
         r"cudaGetDeviceCount\(?\)? returned",
@@ -45,6 +52,7 @@ STATED = (
             "sudo modprobe nvidia_uvm",
             look=("nvidia-smi", "ls -l /dev/nvidia*", "ldconfig -p | grep libcuda"),
         ),
+        _UNTIL_RESTART,
     ),
     (
         "nvidia-container-cli.*(?:nvml error: unknown|rpc error|driver error|failed to process)",
@@ -54,10 +62,16 @@ STATED = (
             "sudo systemctl restart docker",
             look=("nvidia-smi", "nvidia-ctk --version", "sudo dmesg | grep -iE 'nvrm|xid'"),
         ),
+        RESTART,
     ),
-    ("/dev/nvidia-uvm|UVM kernel module", "the kernel module nvidia-uvm or its device node is missing", LOAD_UVM),
+    (
+        "/dev/nvidia-uvm|UVM kernel module",
+        "the kernel module nvidia-uvm or its device node is missing",
+        LOAD_UVM,
+        _UNTIL_RESTART,
+    ),
 )
-"""Messages of NVML and container runtimes that are their own cause: their words, the cause, and the fix."""
+"""Messages of NVML and container runtimes that are their own cause: their words, the cause, the fix and its undoing."""
 
 SIGNATURE = r"(?i)sign(?:ed|ature)|[rR]equired key|key was rejected|unavailable key|crypto|lockdown|not permitted"
 NO_GPU = "No such device"
@@ -70,6 +84,7 @@ NOT_LOADED = (
             "sudo dkms autoinstall",
             look=("uname -r", "modinfo nvidia | grep vermagic", "dkms status"),
         ),
+        _BESIDE_OTHERS,
     ),
     (
         r"/var/lib/dkms/|modpost: |bad exit|[bB]ad return|[fF]ailed to build|[bB]uilding|(?i:dkms.*(?:error|fail))",
@@ -79,6 +94,7 @@ NOT_LOADED = (
             "kernel. The log says why.",
             look=("tail -n 40 /var/lib/dkms/nvidia*/*/build/make.log", "uname -r", "dkms status"),
         ),
+        READ_ONLY,
     ),
     (
         "not found|find module",
@@ -88,6 +104,7 @@ NOT_LOADED = (
             "sudo dkms autoinstall",
             look=("uname -r", "dkms status", "modinfo nvidia"),
         ),
+        _BESIDE_OTHERS,
     ),
     (
         "[dD]enied",
@@ -96,6 +113,7 @@ NOT_LOADED = (
             "Allow it: SELinux or the confinement of the container denied it. Its log names the rule.",
             look=("getenforce", "sudo ausearch -m avc -ts recent", "modinfo -n nvidia"),
         ),
+        READ_ONLY,
     ),
     (
         NO_GPU,
@@ -105,6 +123,7 @@ NOT_LOADED = (
             "not, look for it in the BIOS and in its slot.",
             look=("lspci -nnk -d 10de:", "sudo dmesg | grep -i nvrm"),
         ),
+        READ_ONLY,
     ),
     (
         "",
@@ -113,9 +132,10 @@ NOT_LOADED = (
             "Read the kernel's reason, and install a driver that fits this kernel.",
             look=("sudo dmesg | tail -n 30", "uname -r", "modinfo nvidia"),
         ),
+        READ_ONLY,
     ),
 )
-"""Words about a module that was not loaded, the cause, and the fix. The most telling ones come first."""
+"""Words about a module that was not loaded, and the same. The most telling ones come first."""
 NOT_STARTED = frozenset(
     {"init-failed", "no-address-space", "not-supported", "no-firmware", "no-power", "not-probed", "fallen-off-the-bus"}
 )

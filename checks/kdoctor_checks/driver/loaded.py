@@ -100,9 +100,9 @@ def _unsuited(gpus: Gpus) -> _Failure | None:
         )
         brief = "a host of vGPUs, whose driver has no CUDA"
         return brief, f"{brief} (virtualization mode {', '.join(modes)})", remedy, READ_ONLY
-    for words, brief, remedy in STATED:
+    for words, brief, remedy, rollback in STATED:
         if gpus.state != "no-permission" and re.search(words, gpus.error or ""):
-            return brief, f"{brief}: {gpus.error}", remedy, READ_ONLY
+            return brief, f"{brief}: {gpus.error}", remedy, rollback
     integrated = next((gpu.name for gpu in gpus.devices if _INTEGRATED in (gpu.name or "")), None)
     if integrated is None:
         return None
@@ -220,11 +220,11 @@ def _rejected(settings: Kernel | Unavailable, log: KernelLog | Unavailable) -> _
     rejected = [event.text for event in events if event.kind == "module-rejected"]
     found = [line for line in rejected if re.search(SIGNATURE, line)]
     stated = {event.kind for event in events} & NOT_STARTED
-    for words, brief, remedy in () if found else NOT_LOADED:
+    for words, brief, remedy, rollback in () if found else NOT_LOADED:
         if stated and words in (NO_GPU, ""):
             continue  # the log says why, in gpu.kernel-log
         if line := next((line for line in rejected if re.search(words, line)), None):
-            return brief, f"{brief}: {line!r}", remedy, READ_ONLY
+            return brief, f"{brief}: {line!r}", remedy, rollback
     return _unsigned(found[-1], settings) if found else None
 
 

@@ -10,10 +10,9 @@ from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Severity
 from kdoctor.text.lists import counted
 from kdoctor_checks._builds import NO_DRIVER
 from kdoctor_checks._causes import NO_GPU, of_import
-from kdoctor_checks._gpus import RESPONDING, answering, silent
+from kdoctor_checks._gpus import OF_ONE_SHELL, RESPONDING, answering, silent
 
 _LINK = "TensorFlow's GPUs"
-_READ_ONLY = Rollback.nothing("not needed (export affects one shell only)")
 _KEEP_ALL = Remedy.configure(
     "Find out which GPU TensorFlow leaves out. It ignores GPUs with fewer multiprocessors than "
     "TF_MIN_GPU_MULTIPROCESSOR_COUNT, and logs it.",
@@ -71,7 +70,7 @@ def replicas_match(
             explained_by=_explained_by(visible - run.gpus_seen, mask.visible, gpus),
             expected=f"{visible} registered{masked}",
             remedy=_KEEP_ALL if run.gpus_seen else _find_library(run, packages, target),
-            rollback=_READ_ONLY if run.gpus_seen else restore(target, packages, "tensorflow"),
+            rollback=OF_ONE_SHELL if run.gpus_seen else restore(target, packages, "tensorflow"),
         )
         return
     else:

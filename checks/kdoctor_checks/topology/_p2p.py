@@ -4,7 +4,7 @@ from itertools import combinations
 
 from kdoctor.facts import GpuPair, Gpus
 from kdoctor.model import READ_ONLY, Evidence, Finding, Remedy, Unjudged
-from kdoctor_checks._gpus import RESPONDING, answering, inactive_links, silent
+from kdoctor_checks._gpus import OF_ONE_SHELL, RESPONDING, answering, inactive_links, silent
 from kdoctor_checks.topology._mesh import short_of_links, unlike_equals
 
 MEANINGS = {
@@ -92,5 +92,5 @@ def judge_pair(pair: GpuPair, gpus: Gpus, remedy: Remedy) -> Evidence | Finding 
         explained_by=explained_by(pair, gpus),
         expected="P2P read and write access",
         remedy=remedy,
-        rollback=READ_ONLY,
+        rollback=OF_ONE_SHELL if remedy.commands else READ_ONLY,
     )

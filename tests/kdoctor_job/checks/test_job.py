@@ -460,8 +460,8 @@ test_equals_one_device = table(
         "your model with Adam: not compared with one device: the weights are not finite.",
     ),
     unknown(
-        run(training={"deviation": None}, outcome="died", phase="reference"),
-        "your model with plain SGD: not compared with one device: the case ended in phase reference.",
+        run(training={"deviation": None}, outcome="died", phase="reference", signal="SIGKILL"),
+        "your model with plain SGD: not compared with one device: terminated by SIGKILL in phase reference",
     ),
     unknown(run(training={"not_run": "not compiled"}), "training: not compiled."),
     skips(run(replicas=1)),

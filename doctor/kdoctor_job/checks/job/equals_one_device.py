@@ -4,6 +4,7 @@ from kdoctor.facts import SmokeRun
 from kdoctor.model import Evidence, Outcome, Severity
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._causes import of_weights
+from kdoctor_checks.smoke._cases import describe_end
 from kdoctor_checks.smoke._judging import finding, unknown
 from kdoctor_job.checks.job._options import MOSTLY, PRECISE, TOLERANCE
 from kdoctor_job.checks.job._reported import is_noise, of_cause
@@ -120,4 +121,4 @@ def _short(run: SmokeRun, deviation: float) -> str:
 def _unfinished(run: SmokeRun) -> str:
     case = run.cases[0] if run.cases else None
     ended = case is not None and case.outcome != "trained"
-    return f"the case ended in phase {case.phase}" if case and ended else "the weights are not finite"
+    return describe_end(case) if case and ended else "the weights are not finite"

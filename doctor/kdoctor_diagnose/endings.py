@@ -142,7 +142,8 @@ def _ended(log: int, tail: list[tuple[int, Line]], found: Scan) -> bool | None:
     if texts and not bar and (_STEP.search(texts[-1]) or _RESULT.match(texts[-1])):
         return not _STEP.search(texts[-1])
     is_last = not epochs or epochs[-1]["epoch"] == epochs[-1]["epochs"]
-    return (is_last and (bar is None or bar["step"] == bar["steps"])) if log in found.progress else None
+    is_complete = is_last and (bar is None or bar["step"] == bar["steps"])
+    return is_complete if log in found.progress else log in found.finished or None
 
 
 def silent(found: Scan) -> Iterator[tuple[tuple[int, int, Line], float]]:

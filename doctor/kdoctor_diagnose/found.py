@@ -83,6 +83,8 @@ class Scan:
     """The line of each log up to which nothing ended the job, because it is sure that it went on."""
     together: set[int] = field(default_factory=set)
     """The logs into which several processes wrote without a name, so that another one may have gone on."""
+    finished: set[int] = field(default_factory=set)
+    """The logs that show besides their lines that what was run has ended well."""
     tails: dict[int, list[tuple[int, Line]]] = field(default_factory=dict)
     """The last lines of each log, and their numbers."""
     stacks: Stacks = field(default_factory=Stacks)

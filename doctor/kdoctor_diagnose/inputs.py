@@ -5,10 +5,12 @@ import gzip
 import itertools
 import json
 import os
+import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -48,6 +50,8 @@ class Log:
     name: str
     blocks: Callable[[], Iterator[bytes]]
     """Reads it. Raises ``UsageError`` if it cannot, and ``PartlyReadError`` after what is read."""
+    is_finished: Callable[[], bool] = bool
+    """Whether it shows, besides its lines, that what was run ended without an exception."""
 
 
 def logs_of(names: Sequence[str], stdin: BinaryIO) -> tuple[list[Log], list[str]]:
@@ -100,7 +104,10 @@ def _is_log(path: Path) -> bool:
 
 
 def _of_file(path: Path, name: str) -> Log:
-    return Log(name, lambda: _decoded(_notebook(path) if path.suffix == ".ipynb" else _file(path)))
+    if path.suffix != ".ipynb":
+        return Log(name, lambda: _decoded(_file(path)))
+    read = cache(partial(_notebook, path))
+    return Log(name, lambda: _decoded(iter([read()[0]])), lambda: read()[1])
 
 
 def _file(path: Path) -> Iterator[bytes]:
@@ -175,13 +182,23 @@ def _utf16(sample: bytes) -> str | None:
     return marked
 
 
-def _notebook(path: Path) -> Iterator[bytes]:
+_PROGRAM = re.compile(r"(?m)^\s*(?:!.*\b(?:python[\d.]*|\w*run|bash|sh)\b|%%(?:bash|sh|script))")
+"""How a cell starts a program, whose end it does not show."""
+
+
+def _notebook(path: Path) -> tuple[bytes, bool]:
+    """What its cells printed, and whether all that did have ended: a cell gets its number then."""
     with _as_usage_errors(path):
         content = read_bounded(path, _NOTEBOOK_BYTES)
     try:
         cells = json.loads(content)["cells"]
-        outputs = [output for cell in cells for output in cell.get("outputs", ())]
-        yield "".join(text for output in outputs for text in _texts(output)).encode("utf-8", "replace")
+        ran = [cell for cell in cells if cell.get("outputs")]
+        outputs = [output for cell in ran for output in cell["outputs"]]
+        text = "".join(text for output in outputs for text in _texts(output)).encode("utf-8", "replace")
+        ended = all(
+            cell.get("execution_count") and not _PROGRAM.search("".join(cell.get("source", ""))) for cell in ran
+        )
+        return text, bool(ran) and ended and all(output.get("output_type") != "error" for output in outputs)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UsageError(f"{path}: not a notebook: {type(error).__name__}: {error}") from error
 

@@ -85,6 +85,7 @@ def scan(logs: Sequence[Log], recogniser: Recogniser, *, most_bytes: int, deadli
                     break
             else:
                 complete = True
+                found.finished |= {len(found.names) - 1} if log.is_finished() else set()
         except PartlyReadError as error:
             found.notes.append(f"{log.name}: {_read_of(reader.size)}: {error}")
         except UsageError as error:

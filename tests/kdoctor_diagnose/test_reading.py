@@ -256,6 +256,22 @@ def test_notebook_outputs_are_read(tmp_path: Path) -> None:
     assert first(read(path))[:2] == (ID, 3)
 
 
+@cases(
+    (2, "m.fit(x)", "fine", "no-failure"),
+    (None, "m.fit(x)", "fine", "no-end"),  # it runs, or the kernel died
+    (2, "!python train.py", "fine", "no-end"),
+    (2, "!python train.py", "Killed", "not-recognised"),
+    (2, "%%time\nm.fit(x)", "Epoch 1/2", "no-end"),
+)
+def test_end_of_a_notebook(tmp_path: Path, number: int | None, source: str, printed: str, conclusion: str) -> None:
+    first = {"source": ["import keras"], "execution_count": 1, "outputs": []}
+    outputs = [{"output_type": "stream", "text": [f"{printed}\n"]}]
+    last = {"source": [source], "execution_count": number, "outputs": outputs}
+    path = tmp_path / "train.ipynb"
+    path.write_text(json.dumps({"cells": [first, last]}))
+    assert read(path).conclusion == conclusion
+
+
 def test_folder_and_stdin_are_read(tmp_path: Path) -> None:
     (tmp_path / "rank0.log").write_text("[rank0]: ncclRemoteError: A call failed\n")
     (tmp_path / "rank1.out").write_text(f"fine\n[rank1]: {ERROR}\n")

@@ -14,6 +14,8 @@ _MARKS = {
 _QUOTED = 2
 """Lines of a quotation."""
 _LONG = 4
+_PLACE = 30
+"""Characters of a place before a message; the end of the path and the line say most."""
 
 
 def render_terminal(diagnosis: Diagnosis, canvas: Canvas) -> str:
@@ -38,7 +40,9 @@ def render_terminal(diagnosis: Diagnosis, canvas: Canvas) -> str:
     own = diagnosis.own
     for line in [line for line in diagnosis.lines[1 if own else 0 :] if not (own and line.text in own.text)]:
         page.blank() if line is diagnosis.lines[0] else None
-        page.cut(line.text, lead=f"  {place(line)}  ", lead_style="dim")
+        where = place(line)
+        where = f"...{where[-_PLACE:]}" if len(where) > _PLACE else where  # a path does not displace the message
+        page.cut(line.text, lead=f"  {where}  ", lead_style="dim")
     rest = list(notes(diagnosis))
     if rest:
         page.blank()

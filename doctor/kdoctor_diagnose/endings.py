@@ -134,6 +134,8 @@ def has_ended(found: Scan) -> bool:
 
 def _ended(log: int, tail: list[tuple[int, Line]], found: Scan) -> bool | None:
     """Whether a training ended as it should; None where the log does not show one."""
+    if log in found.finished:
+        return True
     texts = [line.text for _, line in tail]
     epochs = [epoch for epoch in map(_EPOCH.match, texts) if epoch]
     bar = _BAR.match(texts[-1]) if texts else None
@@ -142,8 +144,7 @@ def _ended(log: int, tail: list[tuple[int, Line]], found: Scan) -> bool | None:
     if texts and not bar and (_STEP.search(texts[-1]) or _RESULT.match(texts[-1])):
         return not _STEP.search(texts[-1])
     is_last = not epochs or epochs[-1]["epoch"] == epochs[-1]["epochs"]
-    is_complete = is_last and (bar is None or bar["step"] == bar["steps"])
-    return is_complete if log in found.progress else log in found.finished or None
+    return (is_last and (bar is None or bar["step"] == bar["steps"])) if log in found.progress else None
 
 
 def silent(found: Scan) -> Iterator[tuple[tuple[int, int, Line], float]]:

@@ -260,7 +260,7 @@ def test_notebook_outputs_are_read(tmp_path: Path) -> None:
     (2, "m.fit(x)", "fine", "no-failure"),
     (None, "m.fit(x)", "fine", "no-end"),  # it runs, or the kernel died
     (2, "!python train.py", "fine", "no-end"),
-    (2, "!python train.py", "Killed", "cause"),
+    (2, "!python train.py", "Killed", "consequence"),
     (2, "%%time\nm.fit(x)", "Epoch 1/2", "no-failure"),  # early stopping
 )
 def test_end_of_a_notebook(tmp_path: Path, number: int | None, source: str, printed: str, conclusion: str) -> None:

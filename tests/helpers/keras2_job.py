@@ -16,7 +16,6 @@ keras = tf.keras
 
 def build():
     model = keras.Sequential([
-        keras.Input((8, 8, 3)),
         keras.layers.Conv2D(4, 3),
         keras.layers.BatchNormalization(),
         keras.layers.ReLU(),

@@ -52,7 +52,8 @@ class Copier:
     def __init__(self, model: Any, steps: int) -> None:
         self.model = model
         self._steps = steps
-        is_built = model.weights and (model.built or all(layer.built for layer in layers_of(model)))
+        # Only then: weights of a Sequential of tf_keras that is not built raise an error.
+        is_built = (model.built or all(layer.built for layer in layers_of(model))) and model.weights
         self.weights: Optional[List[Any]] = model.get_weights() if is_built else None
         """The weights that each copy starts with; None before the first copy of a model that is not built."""
         self.drawn: Dict[int, str] = {}

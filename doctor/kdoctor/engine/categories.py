@@ -16,7 +16,7 @@ def categories(
     """One line for each family that has results, in their order. A plugin's is left out if all of it was skipped.
 
     Plugins check what most machines lack, such as a network between nodes. Failures of severity info leave a family
-    well, unless they fail the run.
+    well if something passed, unless they fail the run.
     """
     causes = relevant(causes, fail_on)
     by_family: dict[str, list[Result]] = {}
@@ -49,7 +49,7 @@ def _category(family: str, results: Sequence[Result], causes: Sequence[Cause]) -
         return _unknown(family, gaps, causes, values, is_judged=is_judged)
     if not is_judged or (not has_passed and any(result.blocked_by for result in results)):
         return _skipped(family, results, causes)
-    mark = Mark.WARNING if any(result.id in postponed for result in results) else Mark.PASS
+    mark = Mark.WARNING if any(result.id in postponed for result in results) else Mark.PASS if has_passed else Mark.INFO
     return Category(family=family, mark=mark, text=_values(results) or _NOTHING_SHOWN)
 
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kdoctor.matrix.compatibility import needed_driver
-from kdoctor.matrix.cuda import ForwardCompatibility
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.matrix.values import numbers, older_driver
 from kdoctor.matrix.verdict import Machine, Verdict
@@ -82,9 +81,7 @@ def _package(matrix: VersionMatrix, verdict: Verdict, machine: Machine) -> str |
         if cuda and any(kernels.runs_on(gpu.capability) == "PTX" for gpu in gpus):
             needed.append(numbers(cuda)[:2])
     branch = numbers(machine.driver or "0")[0]
-    fitting = (row for row in matrix.forward_compatibility if _suffices(row, branch, max(needed)))
+    fitting = (
+        row for row in matrix.forward_compatibility if branch in row.branches and numbers(row.cuda) >= max(needed)
+    )
     return next((f"cuda-compat-{row.cuda.replace('.', '-')}" for row in fitting), None)
-
-
-def _suffices(row: ForwardCompatibility, branch: int, needed: tuple[int, ...]) -> bool:
-    return branch in row.branches and numbers(row.cuda) >= needed

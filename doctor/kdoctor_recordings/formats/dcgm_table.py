@@ -44,7 +44,9 @@ class _Test:
 
     def diagnostics(self) -> Iterator[Diagnostic]:
         """The result for each GPU; that of the test if no GPU has it."""
-        said = [text for lines in self.messages if (text := _joined(lines))]
+        # A message over several rows: all but the last one are cut at the same width.
+        texts = ["".join(line.ljust(_WIDTH) for line in lines).split() for lines in self.messages]
+        said = [" ".join(words) for words in texts if words]
         statuses = [status for subject, status in self.results if subject != "node"]
         for subject, status in self.results:
             if subject == "node" and (status in statuses or (statuses and status in ("pass", "skip"))):
@@ -101,8 +103,3 @@ def _results(value: str) -> list[tuple[str, DiagnosticStatus]]:
     status = status_of(found["status"])
     numbers = re.findall(r"\d+", found["one"] or found["some"] or "")
     return [(f"GPU {number}", status) for number in numbers] or [("node", status)]
-
-
-def _joined(lines: Sequence[str]) -> str:
-    """A message over several rows: all but the last one are cut at the same width."""
-    return " ".join("".join(line.ljust(_WIDTH) for line in lines).split())

@@ -99,7 +99,7 @@ def parse(section: Section) -> Part:
     known = {block.bus_id for block in blocks}
     devices = [_device(block, bridges, known) for block in blocks if _is_nvidia(block)]
     last = blocks[-1] if blocks else None
-    incomplete = last and last.text.strip() and not last.ended and _is_nvidia(last) and _responds(last) is not False
+    incomplete = last and ":" in last.text and not last.ended and _is_nvidia(last) and _responds(last) is not False
     group = PciDevices(devices=tuple(sorted(devices, key=lambda device: device.bus_id)))
     notes = ["the configuration space of the last device may be incomplete"] if incomplete else []
     if group.gpus and all(device.link_width_max is None for device in group.gpus):
@@ -258,18 +258,14 @@ def _path(block: _Block, bridges: Mapping[str, _Block], known: set[str]) -> tupl
     top, seen = block, set[str]()
     while (above := bridges.get(top.bus)) is not None and above.bus_id not in seen:
         seen.add(above.bus_id)
-        path.append(_bridge(above))
+        ids = _IDS.search(above.name)
+        path.append(PciBridge(**_function(above), vendor_id=ids["vendor"] if ids else None))
         top = above
     # A listing of selected devices (-d 10de:) lacks the bridges. A full one begins with the first function of a domain.
     domain = block.bus_id.partition(":")[0]
     if f"{domain}:00:00.0" not in known - {block.bus_id} and "Root Port" not in top.text:
         return None
     return tuple(reversed(path))
-
-
-def _bridge(block: _Block) -> PciBridge:
-    ids = _IDS.search(block.name)
-    return PciBridge(**_function(block), vendor_id=ids["vendor"] if ids else None)
 
 
 def _found(pattern: re.Pattern[str], block: _Block) -> str | None:

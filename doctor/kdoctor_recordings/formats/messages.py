@@ -79,6 +79,8 @@ _GPU = re.compile(r"\bGPU(?: ID)?:? ?(?P<number>\d+)\b")
 _GPU_ROW = re.compile(r"\|\s*(?:GPU(?: ID)?:?\s*|->\s*)?(?P<number>\d+)\s*\|")
 _BORDER = re.compile(r"[|+=]+|(?<!\w)-+(?!\w)")
 _LONGEST = 400
+_IN_JSON = re.compile(r'"\w*(?:[mM]essage|MESSAGE|msg|detail|reason|error)s?" ?: ?"((?:[^"\\]|\\.)+)"')
+"""The sentence in a line of JSON."""
 
 _DCGM = re.compile(r"\bDCGM_FR_(?P<test>[A-Z]\w+)")
 _FAULTS = re.compile(
@@ -127,20 +129,11 @@ _QUICK = re.compile(
 
 def begins(line: str) -> bool:
     """Whether something is found in the line."""
-    patterns = (
-        _LOG.match,
-        _HEALTH.search,
-        _OVERALL.match,
-        _DCGM.search,
-        _JETSON.search,
-        _DEVICE.search,
-        _PEERS.search,
-        _MATRIX.match,
-        _SETTING.search,
-        _MIG.search,
-    )
     return bool(_QUICK.search(line)) and (
-        any(find(line) for find in patterns) or bool(_codes(line)) or any(_state(tool, line) for tool in _SERVICES)
+        any(one.match(line) for one in (_LOG, _OVERALL, _MATRIX))
+        or any(one.search(line) for one in (_HEALTH, _DCGM, _JETSON, _DEVICE, _PEERS, _SETTING, _MIG))
+        or bool(_codes(line))
+        or any(_state(tool, line) for tool in _SERVICES)
     )
 
 
@@ -199,7 +192,7 @@ def _service(tool: str, lines: Sequence[str]) -> Iterator[Diagnostic]:
     idle = next(((state, line) for state, line in states if state == "skip"), None)
     status, line = idle or states[-1]
     differing = next((text for state, text in states if state == status and _MISMATCH.search(text)), None)
-    message = "nothing to manage on this machine" if idle else " ".join((differing or line).split())[:_LONGEST]
+    message = "nothing to manage on this machine" if idle else " ".join(_sentence(differing or line).split())
     yield Diagnostic(
         tool=tool,
         test="version check against the driver" if differing else _TESTS.get(tool, "service"),
@@ -207,6 +200,11 @@ def _service(tool: str, lines: Sequence[str]) -> Iterator[Diagnostic]:
         status="pass" if idle else status,
         message=message,
     )
+
+
+def _sentence(line: str) -> str:
+    found = _IN_JSON.findall(line)
+    return str(found[-1] if found else line).strip()[:_LONGEST]
 
 
 def _logged(lines: Sequence[str]) -> Iterator[Diagnostic]:
@@ -278,7 +276,7 @@ def _dcgm(lines: Sequence[str]) -> Iterator[Diagnostic]:
             test=named["test"].replace("_", " ").lower(),
             subject=f"GPU {gpu['number']}" if gpu else "node",
             status="fail" if _FAULTS.search(named["test"]) and not is_mild else "warn",
-            message=text.strip()[:_LONGEST],
+            message=_sentence(text),
         )
 
 
@@ -300,7 +298,7 @@ def _log(lines: Sequence[str], file: str) -> Iterator[KernelLog]:
     for line in lines:
         own = _PCI.search(line) or _ADDRESS.search(line)
         place = f"PCI:{own[1] if own else min(named)}" if own or len(named) == 1 else "not named"
-        texts += [f"NVRM: Xid ({place}): {code}, {line.strip()}" for code in _codes(line)]
+        texts += [f"NVRM: Xid ({place}): {code}, {_sentence(line)}" for code in _codes(line)]
     if texts:
         log = parse_log(texts, source=file)
         yield replace(log, events=tuple(replace(event, text=event.text.partition(", ")[2]) for event in log.events))

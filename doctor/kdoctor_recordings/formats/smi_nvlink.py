@@ -52,7 +52,9 @@ def parse(section: Section) -> Part:
     lines = section.lines
     if "Link Status" in lines[0]:
         return section.part(gpus=tuple(_by_status(lines)))
-    if not section.whole and not _is_complete(lines[-1]):
+    # A last line without line end may be complete all the same.
+    is_complete = lines[-1].endswith((" GB/s", "inactive", "<inactive>", ")")) or _NONE.search(lines[-1])
+    if not (section.whole or is_complete):
         lines = lines[:-1]
     starts = [place for place, line in enumerate(lines) if GPU.fullmatch(line)]
     blocks = [lines[start:end] for start, end in pairwise([*starts, len(lines)])]
@@ -102,11 +104,6 @@ def _faults(lines: Sequence[str]) -> Diagnostic | None:
         status="fail" if any(fault.endswith(_FAILED) for fault in faults) else "warn" if faults else "pass",
         message=some(faults, 3) if faults else "",
     )
-
-
-def _is_complete(line: str) -> bool:
-    """Whether a last line without line end is complete all the same."""
-    return line.endswith((" GB/s", "inactive", "<inactive>", ")")) or bool(_NONE.search(line))
 
 
 def _gpu(lines: Sequence[str], *, has_links: bool) -> GpuPart:

@@ -5,13 +5,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from kdoctor_recordings.formats import smi_failure, values
+from kdoctor_recordings.formats import smi_failure, smi_nvlink, values
 from kdoctor_recordings.formats.gpu_fields import PROCESS, READ, is_heading, not_understood, read_gpu
 from kdoctor_recordings.formats.part import GpuPart, Part, Section, sysfs_bus_id
 from kdoctor_recordings.formats.unindented import HEADINGS, SEGMENTS, Headings, headings_below, headings_of
 from kdoctor_recordings.formats.values import WITHOUT_VALUE, read_all, read_or_none
 
 _GPU = re.compile(r"GPU (?P<address>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*")
+_NUMBERED = re.compile(r"[\s=#*-]*GPU ?(?P<index>\d{1,2})(?::.*)?[\s=*-]*")
+"""What people and loops write above the part of each GPU, such as its line of ``nvidia-smi -L``."""
 _ENTRY = re.compile(r"(?P<indent>[ \t]*)(?P<name>[^:\s][^:]*?)\s*(?: : ?(?P<value>.*))?")
 _COLON = re.compile(r"(?<=\S):(?: (?=\S)|\s*$)")
 _BEHIND = re.compile(r"\s{2,}\S.*|\s+[(#!*].*")
@@ -37,8 +39,8 @@ _INDENT = 4
 
 def begins_part(line: str, below: Sequence[str]) -> bool:
     """Whether a part of the output that names no GPU begins here: with a heading, or below one that is missing."""
-    lines = _spaced((line, *below))
-    found = _ENTRY.fullmatch(lines[0])
+    lines = _spaced(below if is_numbered(line) else (line, *below))
+    found = _ENTRY.fullmatch(lines[0]) if lines else None
     above = _missing(lines) if found and _name(found) in SEGMENTS else None
     if above is None:
         return False
@@ -47,6 +49,11 @@ def begins_part(line: str, below: Sequence[str]) -> bool:
     parts = (dict(entries), *({path: text} for path, text in entries))
     certain = any(text.lower() in _CERTAIN for _, text in entries)
     return certain or any(read_gpu(None, part, (), cut=True).facts for part in parts)
+
+
+def is_numbered(line: str) -> bool:
+    """Whether the line is the number of the GPU of which the lines below it are a part of the output."""
+    return bool(_NUMBERED.fullmatch(line))
 
 
 def _spaced(lines: Sequence[str]) -> Sequence[str]:
@@ -79,16 +86,9 @@ def parse(section: Section) -> Part:
     # A GPU that does not answer has only the first line of a block.
     starts = [place for place, line in enumerate(lines) if _GPU.fullmatch(line) or smi_failure.LOST.match(line)]
     places = [*starts, len(lines)]
-    above = None if starts else _missing(lines)
-    head = {name: text for name, text, _ in _entries(lines[: places[0]], above or ())}
-    if above is not None:
-        gpus: list[dict[str, str]] = [{}]
-        for path, text, _ in _entries(lines, above):
-            if path in SEGMENTS and path not in READ:
-                continue  # its heading is missing
-            gpus += [{}] if path in gpus[-1] else []  # grep prints the same part of several GPUs
-            gpus[-1][path] = text
-        return section.part(gpus=tuple(read_gpu(None, entries, (), cut=True) for entries in gpus))
+    if not starts and (gpus := tuple(_unnamed(lines))):
+        return section.part(gpus=gpus)
+    head = {name: text for name, text, _ in _entries(lines[: places[0]])}
     driver, errors = read_all(DRIVER, head)
     parts = [_gpu(lines[start:end], section, last=end == len(lines)) for start, end in pairwise(places)]
     return section.part(
@@ -98,6 +98,26 @@ def parse(section: Section) -> Part:
         kernel_version=kernel_version(head),
         not_understood=(*not_understood(head, HEAD), *_unknown_lines(lines)),
     )
+
+
+def _unnamed(lines: Sequence[str]) -> Iterator[GpuPart]:
+    """The GPUs of a part without addresses: each below its number, or where an entry is there again."""
+    numbered = [place for place, line in enumerate(lines) if is_numbered(line)]
+    for start, end in pairwise(sorted({0, *numbered, len(lines)})):
+        found, listed = (pattern.fullmatch(lines[start]) for pattern in (_NUMBERED, smi_nvlink.GPU))
+        own = lines[start + bool(found) : end]
+        if (above := _missing(own)) is None:
+            continue
+        gpus: list[dict[str, str]] = [{}]
+        for path, text, _ in _entries(own, above):
+            if path in SEGMENTS and path not in READ:
+                continue  # its heading is missing
+            gpus += [{}] if path in gpus[-1] else []  # grep prints the same part of several GPUs
+            gpus[-1][path] = text
+        names = {"product name": listed["name"] or listed["alone"], "gpu uuid": listed["uuid"] or ""} if listed else {}
+        for entries in gpus:
+            index = int(found["index"]) if found and len(gpus) == 1 else None
+            yield replace(read_gpu(None, {**names, **entries}, (), cut=True), index=index)
 
 
 def _unknown_lines(lines: Sequence[str]) -> Iterator[str]:
@@ -114,7 +134,7 @@ def prose(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
     for number, line in lines:
         found = _ENTRY.fullmatch(line)
         is_part = line[:1].isspace() or (found and (found["value"] is not None or _is_known(found)))
-        if not (is_part or _GPU.fullmatch(line) or _FRAME.fullmatch(line) or _WARNING.match(line)):
+        if not (is_part or is_numbered(line) or _GPU.fullmatch(line) or _FRAME.fullmatch(line) or _WARNING.match(line)):
             yield number, line
 
 

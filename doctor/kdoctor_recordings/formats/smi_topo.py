@@ -65,7 +65,8 @@ def _header(line: str) -> tuple[list[int], list[str]]:
 
 def _rows(section: Section, gpus: Sequence[int]) -> Iterator[tuple[int, list[str], list[str]]]:
     """Index, cells of the GPUs, and the columns after the matrix. Cells of other devices are left out."""
-    others = _others(section.lines[0])
+    header = section.lines[0].partition("CPU Affinity")[0].split()
+    others = sum(1 for word in header if not _GPU.fullmatch(word))  # the network adapters and other devices
     for place, line in enumerate(section.lines[1:], start=1):
         columns = line.split()
         name = _GPU.fullmatch(columns[0]) if columns else None
@@ -75,11 +76,6 @@ def _rows(section: Section, gpus: Sequence[int]) -> Iterator[tuple[int, list[str
         if place == len(section.lines) - 1 and not section.whole:
             cells = cells[:-1]  # the last cell may be incomplete: NV1 of NV18
         yield int(name[1]), cells[: len(gpus)], cells[len(gpus) + others :]
-
-
-def _others(header: str) -> int:
-    """The number of columns of network adapters and other devices."""
-    return sum(1 for word in header.partition("CPU Affinity")[0].split() if not _GPU.fullmatch(word))
 
 
 def _gpu(index: int, titles: Sequence[str], words: Sequence[str]) -> GpuPart:

@@ -196,15 +196,12 @@ def _bare(lines: list[str]) -> list[str]:
     is_log = any(map(is_kernels, [text for line in filled[:_FEW] for text in (line, line[width:])]))
     if width and not is_log:
         return _bare([line[width:] for line in lines])
-    if not is_log and not any(map(_is_first, filled)) and _share(_DECORATION, filled) >= _QUOTED:
+    decorated = sum(map(bool, map(_DECORATION.match, filled)))
+    if not is_log and not any(map(_is_first, filled)) and filled and decorated >= _QUOTED * len(filled):
         bare = [_DECORATION.sub("", line, count=1) for line in lines]
         if any(map(_is_first, bare)):
             return _bare(bare)
     return list(_outdented(lines))
-
-
-def _share(pattern: re.Pattern[str], lines: Sequence[str]) -> float:
-    return sum(bool(pattern.match(line)) for line in lines) / len(lines) if lines else 0
 
 
 def _outdented(lines: Sequence[str]) -> Iterator[str]:
@@ -373,7 +370,8 @@ class _Splitter:
         if line[:1] in {" ", "\t", "G"} and "GPU" in line[:60] and _MATRIX.match(line):
             return self._matrix(place)
         is_lspci = current is None and lspci.begins_part(line)
-        is_part = current is None and smi_query.begins_part(line, self._lines[place + 1 : place + 7])
+        is_open = current is None or (current == "nvidia-smi -q" and smi_query.is_numbered(line))
+        is_part = is_open and smi_query.begins_part(line, self._lines[place + 1 : place + 7])
         is_row = current != "nvidia-smi" and (smi_table.BEGINS.match(line) or smi_table.PROCESSES.match(line))
         found: Kind | None = (
             "lspci -vvv" if is_lspci else "nvidia-smi -q" if is_part else "nvidia-smi" if is_row else None

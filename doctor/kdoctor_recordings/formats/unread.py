@@ -57,8 +57,11 @@ def unread_lines(section: Section) -> tuple[UnreadLine, ...]:
     lines = list(enumerate(section.lines, start=section.first))
     is_xml = section.kind == "nvidia-smi -q -x"
     length = next((place for place, line in enumerate(section.lines, 1) if is_xml and smi_xml.END in line), len(lines))
+    # What a terminal would act on is not shown.
     return tuple(
-        UnreadLine(file=section.file, line=number, text=_shown(line))
+        UnreadLine(
+            file=section.file, line=number, text="".join(c if c.isprintable() else " " for c in line.strip()[:MOST])
+        )
         for number, line in (*section.skipped, *_unread(section, lines[:length]), *lines[length:])
         if _WORD.search(line) and not _FRAME.fullmatch(line) and not messages.is_read(line)
     )
@@ -98,8 +101,3 @@ def _after_message(section: Section) -> Iterator[tuple[int, str]]:
         is_message = is_message and bool(line.strip())
         if not (LOST.match(line) if lost else is_message):
             yield number, line
-
-
-def _shown(line: str) -> str:
-    """The line without what a terminal would act on."""
-    return "".join(letter if letter.isprintable() else " " for letter in line.strip()[:MOST])

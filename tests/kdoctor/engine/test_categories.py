@@ -63,6 +63,7 @@ def test_event_is_said_although_it_is_for_information() -> None:
     noted = failure("gpu.xids", finding("GPU 1", observed="a program failed", noted=True), severity=Severity.INFO)
     line = summed_up(noted, passed("gpu.fan", "8 GPUs"))["gpu"]
     assert (line.mark, line.text) == (Mark.PASS, "GPU 1: a program failed, 8 GPUs")
+    assert summed_up(noted)["gpu"].mark is Mark.INFO  # nothing passed
     driver = failure("driver.loaded", finding("driver", remedy=Remedy.configure("Load it.")))
     blocked = result("gpu.free", Status.SKIP, blocked_by="driver.loaded")
     assert summed_up(driver, noted, blocked)["gpu"].mark is Mark.SKIP  # nothing of the GPUs was well

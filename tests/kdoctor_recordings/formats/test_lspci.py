@@ -201,6 +201,10 @@ def test_note_on_a_last_device_that_may_be_incomplete(tmp_path: Path, text: str,
     assert isinstance(found.facts[PciDevices], PciDevices)
 
 
+def test_sentence_below_a_device_is_not_its_configuration(tmp_path: Path) -> None:
+    assert "incomplete" not in str(imported(tmp_path, device("3b:00.0")[:-1] + "Removing the pod ...\n").notes)
+
+
 def test_last_line_without_line_end_is_ignored(tmp_path: Path) -> None:
     text = device("3b:00.0", "IOMMU group: 2", "NUMA node: 1")
     assert imported_pci(tmp_path, text[:-1]).gpus[0].numa_node == 1

@@ -83,6 +83,12 @@ def test_services_and_codes_in_any_line(tmp_path: Path, line: str, status: str) 
     assert (found.subject, found.status) == ("GPU 3" if "GPU:3" in line else "node", status)
 
 
+def test_sentence_of_json_is_the_message(tmp_path: Path) -> None:
+    line = '{"level": "info", "error_code": "DCGM_FR_XID_ERROR", "event_message": "Xid 45 on GPU 0, see its page"}'
+    (found,) = group(imported(tmp_path, f"a sentence\n{line}\n").facts, Diagnostics).results
+    assert found.message == "Xid 45 on GPU 0, see its page"
+
+
 @cases(
     ("XID 79(GPU has fallen off the bus) detected on PCI:0000:ae:00", {(79, "0000:ae:00.0")}),
     ("19:15:34  Xid 31 PCI:0000:ae:00 pid=477448 ... UNRECOGNIZED_CLIENT ...", {(31, "0000:ae:00.0")}),

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.cases import cases
-from helpers.kdoctor_recordings.dumps import LSPCI, NVLINK, TABLE, TOPOLOGY, group, imported, imported_gpus, query
+from helpers.kdoctor_recordings.dumps import LSPCI, NVLINK, TABLE, TOPOLOGY, UUID, group, imported, imported_gpus, query
 from kdoctor.facts import KernelLog
 from kdoctor.facts.gpus import EVENT_HW_POWER_BRAKE, EVENT_HW_SLOWDOWN
 from kdoctor_recordings.formats import smi_query
@@ -127,6 +127,18 @@ COUNTED = "SRAM Correctable : 0\nSRAM Uncorrectable : 0\nDRAM Correctable : 0\nD
 def test_part_of_the_query_is_of_a_gpu_without_a_name(tmp_path: Path, text: str, field: str, value: object) -> None:
     (device,) = imported_gpus(tmp_path, text).devices
     assert (getattr(device, field), device.bus_id, device.numbered) == (value, None, False)
+
+
+@cases(
+    ("GPU 0", "GPU 5"),
+    ("=== GPU 0 ===", "=== GPU 5 ==="),
+    (f"GPU 0: NVIDIA A100 (UUID: {UUID.format(0)})", f"GPU 5: NVIDIA A100 (UUID: {UUID.format(5)})"),
+)
+def test_number_above_a_part_is_the_gpus(tmp_path: Path, first: str, second: str) -> None:
+    text = f"{first}\n{PENDING.replace('Yes', 'No')}{second}\n{PENDING}"
+    found = imported_gpus(tmp_path, text).devices
+    assert [(gpu.index, gpu.remapped_rows_pending) for gpu in found] == [(0, False), (5, True)]
+    assert {gpu.uuid for gpu in found} == ({UUID.format(0), UUID.format(5)} if "UUID" in first else {None})
 
 
 def test_same_part_of_several_gpus_is_of_as_many(tmp_path: Path) -> None:

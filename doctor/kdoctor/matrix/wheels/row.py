@@ -9,6 +9,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from kdoctor.errors import UsageError
+from kdoctor.matrix.values import numbers
 from kdoctor.matrix.wheels.fatbins import Image, Place
 from kdoctor.matrix.wheels.wheel import WheelFacts
 
@@ -44,7 +45,7 @@ def kernels_of(facts: WheelFacts, place: Place) -> dict[str, Any]:
     """The architectures with machine code, the targets of the PTX, and its newest version."""
     images = facts.images.get(place, frozenset())
     ptx = [image for image in images if image.kind == "PTX"]
-    newest = max((image.isa or "0" for image in ptx), key=_numbers, default=None)
+    newest = max((image.isa or "0" for image in ptx), key=numbers, default=None)
     return {
         "cubins": sorted({int(image.architecture) for image in images if _is_plain(image)}),
         "ptx": _targets(ptx),
@@ -112,7 +113,3 @@ def _nccl(facts: WheelFacts) -> dict[str, str]:
     wanted = next((Requirement(line) for line in facts.and_cuda if line.startswith("nvidia-nccl-")), None)
     version = {"version": str(wanted.specifier)} if wanted else {}
     return {"linkage": "dynamic", **version, "basis": "measured: the wheel contains no NCCL"}
-
-
-def _numbers(isa: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in isa.split("."))

@@ -8,7 +8,7 @@ from pathlib import Path
 from kdoctor_lint.script import STDIN, read_script
 
 _MAX_BYTES = 200_000  # Larger modules are not followed
-_MAX_MODULES = 32  # The modules that are followed for one script
+_MAX_MODULES = 64  # The modules that are followed for one script
 _ANCESTORS = 4  # The folders above the script in which modules are searched
 _SOURCES = ("", "/src")
 
@@ -55,7 +55,7 @@ def file_of(near: str, level: int, name: str) -> str | None:
     return None
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def _parsed(file: str, _changed: int) -> ast.Module | None:
     """The module. Each node knows the part of the module that it is in."""
     script = read_script(file)

@@ -64,8 +64,8 @@ def _judge_compile(trace: Trace) -> Hits:
 
 
 def _judge_others(trace: Trace, *, kind: type[Made], what: str) -> Hits:
-    for made in _used(trace, kind):
-        yield made.node, f"{what} is created outside `strategy.scope()` but used inside it"
+    for used in _used(trace, kind):
+        yield used.node, f"{what} is created outside `strategy.scope()` but used inside it"
     for event in trace.compiled:
         # Where the model was created outside, that is the finding, and moving it fixes the rest.
         elsewhere = event.model is not None and event.model.place is Place.OUTSIDE

@@ -142,13 +142,13 @@ def _class(call: Call, callee: val.Class) -> Value:
         if isinstance(run, Function):
             call.interpreter.follow(run.bound(instance), [], {}, spread=True)
     if isinstance(instance, val.Model | val.Layer):
-        whole = callee.member("call") is None
-        held = [value for name, value in instance.attributes.items() if whole or _uses(callee, name)]
-        call.draw(item for value in held for item in (value.items if isinstance(value, val.Many) else [value]))
+        for name, value in instance.attributes.items():
+            drawn = [item for item in getattr(value, "items", [value]) if isinstance(item, val.Layer) and item.random]
+            if drawn and (callee.member("call") is None or _uses(callee, name)):
+                call.draw(drawn)
     return instance
 
 
-@lru_cache(maxsize=4096)
 def _uses(cls: val.Class, name: str) -> bool:
     """Whether a method reads an attribute, whatever its arguments are. Those about training do not count."""
     for function in [node for node in ast.walk(cls.node) if isinstance(node, ast.FunctionDef)]:

@@ -21,6 +21,10 @@ _PREFIXES = (
 )
 
 
+_PASSED_ON = re.compile(r"(?!keras\.)\w[\w.]*\.(keras\.(Model|Sequential|Input|(layers|optimizers|models)\.(\w+)))")
+"""A name of Keras that another library passes on."""
+
+
 class Kind(Enum):
     """What calling an external name returns."""
 
@@ -117,7 +121,9 @@ def canonical(name: str) -> str:
     for prefix, replacement in _PREFIXES:
         if name == prefix or name.startswith(f"{prefix}."):
             return canonical(replacement + name[len(prefix) :])
-    return name
+    passed = _PASSED_ON.fullmatch(name)
+    known = passed and (not passed[3] or EXPORTS[f"keras.{passed[3]}"].fullmatch(passed[4]))
+    return passed[1] if passed and known else name
 
 
 @lru_cache(maxsize=8192)

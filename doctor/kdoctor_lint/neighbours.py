@@ -8,7 +8,7 @@ from pathlib import Path
 from kdoctor_lint.script import STDIN, read_script
 
 _MAX_BYTES = 200_000  # Larger modules are not followed
-_MAX_MODULES = 32  # The modules that are followed for one script
+_MAX_MODULES = 64  # The modules that are followed for one script
 _ANCESTORS = 4  # The folders above the script in which modules are searched
 _SOURCES = ("", "/src")
 
@@ -22,17 +22,24 @@ class Tree:
 
     def __init__(self, script: str) -> None:
         self._script = script
+        self._followed: set[str] = set()
         self.searched: dict[Found, str | None] = {}  # What was found for each import
 
     def __call__(self, level: int, name: str, importer: ast.Module | None = None) -> ast.Module | None:
         """The module with this number of leading dots and this name, as another module imports it, or the script."""
-        near = str(Path(self._script if importer is None else importer.__dict__["file"]).absolute().parent)
-        file = None if self._script == STDIN else file_of(near, level, name)
-        followed = {path for path in self.searched.values() if path is not None}
-        self.searched[near, level, name] = file
-        if file is None or (file not in followed and len(followed) >= _MAX_MODULES):
+        found = _folder(self._script if importer is None else importer.__dict__["file"]), level, name
+        if found not in self.searched:
+            self.searched[found] = None if self._script == STDIN else file_of(*found)
+        file = self.searched[found]
+        if file is None or (file not in self._followed and len(self._followed) >= _MAX_MODULES):
             return None
+        self._followed.add(file)
         return _parsed(file, os.stat(file).st_mtime_ns)  # noqa: PTH116
+
+
+@lru_cache(maxsize=1024)
+def _folder(file: str) -> str:
+    return str(Path(file).absolute().parent)
 
 
 @lru_cache(maxsize=1024)
@@ -55,7 +62,7 @@ def file_of(near: str, level: int, name: str) -> str | None:
     return None
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def _parsed(file: str, _changed: int) -> ast.Module | None:
     """The module. Each node knows the part of the module that it is in."""
     script = read_script(file)
@@ -65,6 +72,13 @@ def _parsed(file: str, _changed: int) -> ast.Module | None:
     module.__dict__["file"] = file
     for part in module.body:
         is_definition = isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-        for node in ast.walk(part):
+        nodes: list[ast.AST] = [part]
+        for node in nodes:  # This is faster than ``ast.walk``.
+            for name in node._fields:
+                value = getattr(node, name, None)
+                if isinstance(value, list):
+                    nodes += [item for item in value if isinstance(item, ast.AST)]
+                elif isinstance(value, ast.AST):
+                    nodes.append(value)
             node.__dict__["home"] = part if is_definition else module
     return module

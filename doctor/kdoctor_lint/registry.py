@@ -10,7 +10,7 @@ from typing import Any
 from kdoctor.errors import UsageError, did_you_mean
 from kdoctor.model import Severity
 from kdoctor_lint import rules
-from kdoctor_lint.model import Rule
+from kdoctor_lint.model import MEASURED, Rule
 
 _TEXTS = Path(__file__).parent / "rules/texts"
 _PART = re.compile(r"^### (title|fix|sources|why|bad|good)\n", re.MULTILINE)
@@ -31,7 +31,8 @@ def _with_text(rule: Rule) -> Rule:
     parts = _PART.split(file.read_text(encoding="utf-8")) if file.exists() else [""]
     text: dict[str, Any] = dict(zip(parts[1::2], parts[2::2], strict=True))
     text |= {part: text[part].rstrip() for part in ("title", "fix") if part in text}
-    text |= {"sources": tuple(text["sources"].splitlines())} if "sources" in text else {}
+    sources = tuple(MEASURED if line == "measured" else line for line in text.get("sources", "").splitlines())
+    text |= {"sources": sources} if sources else {}
     return replace(rule, **{part: value for part, value in text.items() if not getattr(rule, part)})
 
 

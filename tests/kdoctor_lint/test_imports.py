@@ -106,7 +106,7 @@ def test_other_code_has_no_finding(tmp_path: Path, code: str) -> None:
 def test_large_and_many_modules_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "large.py").write_text(MODULES["models.py"] + "#" * 300_000, encoding="utf-8")
     assert findings(tmp_path, "train.py", MAIN + "from large import build\nmodel = build()\n" + USE) == []
-    for number in range(40):
+    for number in range(70):
         (tmp_path / f"m{number}.py").write_text(MODULES["models.py"], encoding="utf-8")
-    many = "".join(f"from m{number} import build\n" for number in range(40))
+    many = "".join(f"from m{number} import build\n" for number in range(70))
     assert findings(tmp_path, "train.py", MAIN + many + "model = build()\n" + USE) == []

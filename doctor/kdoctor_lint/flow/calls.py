@@ -142,9 +142,27 @@ def _class(call: Call, callee: val.Class) -> Value:
         if isinstance(run, Function):
             call.interpreter.follow(run.bound(instance), [], {}, spread=True)
     if isinstance(instance, val.Model | val.Layer):
-        held = instance.attributes.values()
-        call.draw(item for value in held for item in (value.items if isinstance(value, val.Many) else [value]))
+        for name, value in instance.attributes.items():
+            drawn = [item for item in getattr(value, "items", [value]) if isinstance(item, val.Layer) and item.random]
+            if drawn and (callee.member("call") is None or _uses(callee, name)):
+                call.draw(drawn)
     return instance
+
+
+def _uses(cls: val.Class, name: str) -> bool:
+    """Whether a method reads an attribute, whatever its arguments are. Those about training do not count."""
+    for function in [node for node in ast.walk(cls.node) if isinstance(node, ast.FunctionDef)]:
+        arguments = {item.arg for item in function.args.args[1:] if "train" not in item.arg}
+        asks = [node for node in ast.walk(function) if isinstance(node, ast.If) and arguments & _names(node.test)]
+        optional = {id(part) for node in asks for part in ast.walk(node)}
+        read = (node for node in ast.walk(function) if isinstance(node, ast.Attribute) and node.attr == name)
+        if any(isinstance(node.ctx, ast.Load) and id(node) not in optional for node in read):
+            return True
+    return any(isinstance(base, val.Class) and base is not cls and _uses(base, name) for base in cls.bases)
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
 def _instance(call: Call, cls: val.Class) -> val.Object:

@@ -25,7 +25,7 @@ _OPERATORS: Mapping[type, Callable[[float, float], float]] = {
     ast.Sub: operator.sub,
 }
 _LARGEST = 2.0**53  # Numbers above it are not computed with
-_LOSS_WEIGHT = re.compile(r"alpha|beta|gamma|lambda|weight|coeff?|lambd|(^|_)w(_|$)", re.IGNORECASE)
+_LOSS_WEIGHT = re.compile(r"alpha|beta|gamma|lambda?|weight|coeff?|balance|ratio|classes|(^|_)w(_|$)", re.IGNORECASE)
 _WEIGHTS = frozenset({"trainable_variables", "trainable_weights"})
 
 
@@ -200,7 +200,7 @@ def _is_weight(value: Value, node: ast.expr) -> bool:
     """Whether a factor of a loss is a weight, and not the part of one replica."""
     if isinstance(value, val.Number):
         return value.value is not None
-    return isinstance(node, ast.Name | ast.Attribute) and bool(_LOSS_WEIGHT.search(ast.unparse(node)))
+    return isinstance(node, ast.Name | ast.Attribute | ast.Subscript) and bool(_LOSS_WEIGHT.search(ast.unparse(node)))
 
 
 def _text(op: ast.operator, left: Value, right: Value) -> Value:
@@ -220,12 +220,13 @@ def _combined(interpreter: Interpreter, op: ast.operator, left: val.Number, righ
             interpreter.trace.scaled |= (right if left.scaled else left).keys
         elif right.scaled and isinstance(op, ast.Div | ast.FloorDiv):
             interpreter.trace.divided |= left.keys
-        return val.Number(None, names, counts=left.growth | right.growth)
+        twice = val.TWICE if isinstance(op, ast.Mult) and left.growth & right.growth else frozenset()
+        return val.Number(None, names, counts=left.growth | right.growth | twice)
     per, home = left.per | right.per, left.home or right.home
     if isinstance(op, ast.Div | ast.FloorDiv) and not right.home:
         per |= right.names
     if left.value is None or right.value is None:
-        product = isinstance(op, ast.Mult) and bool(left.names) and bool(right.names)
+        product = left.product or (isinstance(op, ast.Mult) and bool(left.names) and bool(right.names))
         return val.Number(None, names, product=product, per=per, home=home)
     compute = _OPERATORS.get(type(op))
     product = left.product or right.product or (isinstance(op, ast.Mult) and bool(names))

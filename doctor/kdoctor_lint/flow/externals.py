@@ -54,6 +54,8 @@ def _harmless(call: Call, name: str) -> Value:
     if _SCHEDULE.match(name):
         call.count_steps(_STEPS)
         return call.get(0, "initial_learning_rate") or UNKNOWN
+    if name.startswith("keras.random.") and "seed" not in call.keywords and not (call.spread or call.args[3:]):
+        _unseeded(call, name)
     if name.startswith("keras.distribution.") and name.endswith("Parallel"):
         return val.Distribution()
     if name == "tensorflow.distribute.experimental_set_strategy" and call.args:
@@ -63,6 +65,14 @@ def _harmless(call: Call, name: str) -> Value:
     elif name in _WRITERS:
         call.save(call.get(1, "export_dir", "filepath"), name)
     return next((value for value in call.args if isinstance(value, val.Tensor)), UNKNOWN)
+
+
+def _unseeded(call: Call, name: str) -> None:
+    """A layer, or a step that runs on every replica, draws from the generator of the thread."""
+    around = [one.receiver for one in call.interpreter.running if isinstance(one.receiver, val.Layer | val.Model)]
+    homes = [one.strategy for one in around if one.place is val.Place.INSIDE]
+    if name != "keras.random.SeedGenerator" and (homes or call.interpreter.in_replica):
+        call.interpreter.trace.unseeded.append((call.site, name, homes[0] if homes else call.interpreter.strategy))
 
 
 def _loss(call: Call) -> Value:

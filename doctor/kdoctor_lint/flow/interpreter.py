@@ -74,6 +74,7 @@ class Interpreter:
             self.trace.sites[id(module)] = site
             other = Interpreter(self._evaluators, self._executors)
             other.neighbours, other.modules = self.neighbours, self.modules
+            other.graphs, other.decorated = self.graphs, self.decorated
             env = Env()
             env.home = module
             names = self.modules[id(module)] = env.names

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.call import Call
-from kdoctor_lint.flow.texts import as_number, given, text_of
+from kdoctor_lint.flow.texts import as_number, as_text, given, text_of
 from kdoctor_lint.flow.values import UNKNOWN, Value
 from kdoctor_lint.names import DEFAULT, canonical
 
@@ -69,6 +69,8 @@ def _same(call: Call) -> Value:
     texts = [node.value for node in ast.walk(call.node) if isinstance(node, ast.Constant)]
     if any(isinstance(text, str) and _PROCESSES.fullmatch(text) for text in texts):
         return val.count_of(val.WORKERS)
+    if isinstance(value, val.Number) and value.value is not None and ast.unparse(call.node.func) == "str":
+        return as_text(value)
     return value if isinstance(value, _KEPT) else UNKNOWN
 
 
@@ -85,7 +87,8 @@ def _batching(call: Call) -> Value:
 
 def _iterator(call: Call) -> Value:
     value = _dataset(call)
-    if isinstance(value, val.Dataset):
+    made_by = getattr(call.first.node, "func", None) if isinstance(call.first, val.Foreign) else None
+    if isinstance(value, val.Dataset) or getattr(made_by, "attr", "").startswith("flow"):  # of an ImageDataGenerator
         return val.Batches(loop=call.interpreter.loop)
     return val.Batches(whole=False, loop=call.interpreter.loop) if value is val.DISTRIBUTED else value
 

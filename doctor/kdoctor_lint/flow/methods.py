@@ -163,7 +163,8 @@ def _run(call: Call, strategy: val.Strategy) -> Value:
     function, arguments = call.get(0, "fn"), call.get(1, "args")
     args = arguments.items if isinstance(arguments, val.Many) else ()
     batch = next((value for value in (arguments, *args) if isinstance(value, val.Batch)), None)
-    if batch is not None and home_of(batch.node) is None:
+    generates = isinstance(function, val.Model) or any(made is function for made, _ in call.interpreter.trace.used)
+    if batch is not None and home_of(batch.node) is None and not generates:
         call.interpreter.trace.undistributed += [(batch.node, strategy)] if batch.whole else []
         call.interpreter.trace.restarted += [(batch.node, strategy)] if batch.first else []
     functions = [one for one in getattr(function, "options", [function]) if isinstance(one, Function)]
@@ -186,6 +187,8 @@ def _model_method(call: Call, model: val.Model | None, name: str) -> Value:
         _fitted(call, model)
     elif name in _ON_BATCH and model is not None and not call.interpreter.in_replica:
         call.interpreter.trace.on_batch.append((call.site, name, model))
+    elif name in {"evaluate", "evaluate_generator"}:
+        call.interpreter.trace.evaluated.append(call.interpreter.trace.compiled_of(model))
     elif name in _SAVES:
         call.save(call.get(0, "filepath"), f"model.{name}", model.strategy if model is not None else None)
     elif name == "add_loss" and model is not None:
@@ -265,7 +268,7 @@ def _fitted(call: Call, model: val.Model | None, foreign: val.Foreign | None = N
     data, batch_size = dataset_of(data) or data, as_number(call.get(2, "batch_size") or val.NONE)
     if batch_size is val.NONE and call.get(1, "y") not in {None, val.NONE} and not call.spread:
         batch_size = val.Number(32)  # the default for arrays
-    compiled = next((item for item in reversed(trace.compiled) if model and item.model is model), None)
+    compiled = trace.compiled_of(model)
     for writer in getattr(call.keywords.get("callbacks"), "items", ()):
         if isinstance(writer, val.Writer):
             home = model.strategy if model is not None else around.strategy

@@ -38,8 +38,6 @@ def import_names(interpreter: Interpreter, node: Any, env: Env) -> None:
     # What is in the tree must not look like a name of a package.
     near = bool(node.level) or members is not None
     module = f".{node.module or ''}" if near else canonical(node.module)
-    if not near:
-        _note_legacy(interpreter, node.module)
     for alias in node.names:
         if alias.name == "*" and members is not None:
             env.names.update(members)
@@ -51,6 +49,7 @@ def import_names(interpreter: Interpreter, node: Any, env: Env) -> None:
         if home_of(alias) is None:
             interpreter.trace.imports.append(Named(alias, name))
         if not near:
+            _note_legacy(interpreter, f"{node.module}.{alias.name}")
             note_import(interpreter, alias, node.module, name)
         value = members.get(alias.name) if members is not None else None
         inner = f"{node.module}.{alias.name}" if node.module else alias.name
@@ -77,10 +76,11 @@ def _members(interpreter: Interpreter, node: Any, level: int, name: str, env: En
 
 
 def _note_legacy(interpreter: Interpreter, module: str) -> None:
-    if module.partition(".")[0] == "tf_keras":
+    if _KERAS_2.match(module):
         interpreter.trace.legacy = True
 
 
+_KERAS_2 = re.compile(r"tf_keras\b|tensorflow\.python\.keras(\.(engine|layers|models|Model|Sequential)\b|$)")
 _WORKER = re.compile(r"chief|rank|task|worker|primary|main_process|master|coordinator", re.IGNORECASE)
 _MISSING = re.compile(r"\b(Base)?Exception\b|Attribute|Import|ModuleNotFound|Name|Type|Value|\bAssertion")
 _VERSION = re.compile(
@@ -123,7 +123,8 @@ def _if(interpreter: Interpreter, node: Any, env: Env) -> bool:
     known = env.home is None if main and isinstance(node.test.ops[0], ast.Eq) else val.truth_of(test)
     if known is not None:
         return interpreter.execute(node.body if known else node.orelse, env)
-    asks = _names_any(node.test, _WORKER)
+    # Not being a parameter server is what all workers have in common.
+    asks = _names_any(node.test, _WORKER) and not ast.unparse(node.test).endswith("!= 'ps'")
     interpreter.chief_only += asks
     tests_version = _names_any(node.test, _VERSION)
     interpreter.guarded += tests_version

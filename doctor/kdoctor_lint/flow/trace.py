@@ -102,6 +102,7 @@ class Trace:
     models: list[val.Model] = field(default_factory=list)
     compiled: list[Compiled] = field(default_factory=list)
     fitted: list[Fitted] = field(default_factory=list)
+    evaluated: list[Compiled | None] = field(default_factory=list)  # The last ``compile`` of models before ``evaluate``
     on_batch: list[tuple[ast.AST, str, val.Model]] = field(default_factory=list)
     """Calls of ``predict_on_batch`` and its relatives."""
     distributed: list[tuple[val.Strategy, val.Dataset]] = field(default_factory=list)
@@ -132,6 +133,8 @@ class Trace:
     built_late: list[tuple[val.Optimizer, val.Strategy | None]] = field(default_factory=list)
     """Optimizers whose variables are created by a step that runs on every replica, in a graph."""
     random: list[val.Layer] = field(default_factory=list)  # Layers of models that draw random numbers in training
+    unseeded: list[tuple[ast.AST, str, val.Strategy | None]] = field(default_factory=list)
+    """Calls of ``keras.random`` without a seed in a layer, and the strategy of its scope, or in a replica."""
     gone: list[Gone] = field(default_factory=list)
     targets: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """The releases of TensorFlow and Keras that the script is for. Packages not listed are at their newest."""
@@ -163,6 +166,10 @@ class Trace:
     divided: set[tuple[str, int]] = field(default_factory=set)
     """Keys of numbers that are divided by the number of replicas, so they are global sizes."""
     unclear: bool = False  # Whether code outside the file might create a model in a scope
+
+    def compiled_of(self, model: val.Model | None) -> Compiled | None:
+        """The last ``compile`` of a model."""
+        return next((item for item in reversed(self.compiled) if model and item.model is model), None)
 
 
 def home_of(node: ast.AST) -> ast.AST | None:

@@ -99,6 +99,7 @@ class Number(Value):
 
 
 WORKERS, DEVICES = frozenset({"workers"}), frozenset({"devices"})
+TWICE = frozenset({"twice"})  # Multiplied by the same count twice
 
 
 def count_of(what: frozenset[str]) -> Number:

@@ -12,6 +12,7 @@ _PER_REPLICA = re.compile(
     r"(?<![a-z])per_?(replica|gpu|device|core|tpu|accelerator)(?![a-z])|(?<![a-z])(replica|local)_?batch", re.IGNORECASE
 )
 _PER_WORKER = re.compile(r"(?<![a-z])per_?(worker|node|host)(?![a-z])", re.IGNORECASE)
+_EVALUATION = re.compile(r"(?<![a-z])(eval|evaluation|val|valid|validation|test)(?![a-z])", re.IGNORECASE)
 _GLOBAL = re.compile(r"global|total|effective", re.IGNORECASE)
 
 
@@ -21,8 +22,10 @@ def divided_batches(trace: Trace) -> Iterator[tuple[Strategy | None, ast.AST, Nu
         if splits(event.home) and isinstance(event.batch_size, Number) and not isinstance(event.data, Dataset):
             yield event.home, event.node, event.batch_size, "fit(batch_size=)"
     for strategy, data in trained_datasets(trace):
-        if splits(strategy) and isinstance(data.batch, Number) and data.node is not None:
-            yield strategy, data.node, data.batch, _where(data.node)
+        node, size = data.node, data.batch if splits(strategy) else None
+        evaluates = isinstance(size, Number) and size.names and all(map(_EVALUATION.search, size.names))
+        if isinstance(size, Number) and node is not None and not evaluates:
+            yield strategy, node, size, _where(node)
 
 
 def grows(trace: Trace) -> bool:

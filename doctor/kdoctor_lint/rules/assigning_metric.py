@@ -3,7 +3,7 @@ from collections.abc import Iterator
 
 from kdoctor_lint.flow.environment import Function
 from kdoctor_lint.flow.values import Metric
-from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
+from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._keras_features import is_mirrored, on_keras_3
 
 
@@ -31,10 +31,4 @@ def _assigned(metric: Metric) -> Iterator[ast.AST]:
                 yield node
 
 
-RULE = Rule(
-    id="lint.assigning-metric",
-    code="KD509",
-    severity=Severity.ERROR,
-    sources=("https://keras.io/api/metrics/base_metric/", MEASURED),
-    judge=_judge,
-)
+RULE = Rule(id="lint.assigning-metric", code="KD509", severity=Severity.ERROR, judge=_judge)

@@ -1,4 +1,15 @@
-from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
+import ast
+import re
+from collections.abc import Iterator
+
+from kdoctor_lint.flow.trace import has_several, literal
+from kdoctor_lint.flow.values import Counted, Many, Number, Text
+from kdoctor_lint.model import Hits, Rule, Severity, Trace
+from kdoctor_lint.names import WORKER, Kind, kind_of
+from kdoctor_lint.rules._batches import count_names, divided_batches
+
+_INITIALIZE = frozenset({"jax.distributed.initialize", "keras.distribution.initialize"})
+_COUNTS = frozenset({"jax.process_index", "jax.process_count"})
 
 
 def _judge(trace: Trace) -> Hits:
@@ -19,11 +30,72 @@ def _judge_cluster(trace: Trace) -> Hits:
             yield late.node, "`TF_CONFIG` is set after the strategy has read it"
 
 
-RULE = Rule(
-    id="lint.late-device-config",
-    code="KD306",
-    severity=Severity.ERROR,
-    sources=("https://www.tensorflow.org/api_docs/python/tf/config/experimental/set_memory_growth", MEASURED),
-    judge=_judge,
-)
+def _judge_jax(trace: Trace) -> Hits:
+    names = {call.name for call in trace.calls}
+    distributes = any(late.what.startswith("keras.distribution") for late in trace.late)
+    # Code of another library may initialize it.
+    if distributes and not names & _INITIALIZE and not any(kind_of(name) is Kind.UNKNOWN for name in names):
+        for call in [call for call in trace.calls if call.name in _COUNTS][:1]:
+            yield call.node, f"`{call.name}` counts processes, but `jax.distributed` is never initialized"
+
+
+RULE = Rule(id="lint.late-device-config", code="KD306", severity=Severity.ERROR, judge=_judge)
 CLUSTER = Rule(id="lint.late-tf-config", code="KD305", severity=Severity.ERROR, judge=_judge_cluster)
+JAX = Rule(
+    id="lint.jax-not-initialized",
+    code="KD310",
+    severity=Severity.WARNING,
+    judge=_judge_jax,
+    words=("process_index", "process_count"),
+)
+
+
+_GPU = re.compile(r"gpu:\d+$", re.IGNORECASE)
+_SEVERAL = re.compile(r"\s*\d+\s*(,\s*\d+\s*)+,?\s*")  # Numbers of several GPUs
+
+
+def _judge_counts(trace: Trace) -> Hits:
+    for node, number, use in _uses(trace):
+        counts = [name for name in count_names(number) if name in trace.counts and name not in trace.verified]
+        if counts:
+            kind = "worker" if WORKER.search(counts[0]) else "device"
+            yield trace.counts[counts[0]], f"{counts[0]} is a hard-coded {kind} count, and {use}"
+        elif not number.names:
+            yield node, f"{number.value:g} is a hard-coded device count, and {use}"
+
+
+def _uses(trace: Trace) -> Iterator[tuple[ast.AST, Number, str]]:
+    for strategy in trace.strategies:
+        devices = strategy.devices
+        count = literal(devices.count) if isinstance(devices, Counted) and "gpu" in devices.text.lower() else None
+        if has_several(strategy) and count is not None:
+            yield strategy.node, count, "the strategy's device list is built from it"
+    for _, node, size, _ in divided_batches(trace):
+        if literal(size) is not None and count_names(size):
+            yield node, size, "the batch size depends on it"
+    for node, size in trace.meshes:
+        if size.value != 1:
+            yield node, size, "the mesh of all devices depends on it"
+
+
+def _judge_lists(trace: Trace) -> Hits:
+    for strategy in trace.strategies:
+        if not has_several(strategy) or not isinstance(strategy.devices, Many):
+            continue
+        names = [item.value for item in strategy.devices.items if isinstance(item, Text)]
+        if names and all(_GPU.search(name) for name in names):
+            yield strategy.node, f"strategy uses a hard-coded list of GPUs: {', '.join(names)}"
+    if any(map(has_several, trace.strategies)):
+        for node, name, value in trace.variables:
+            if name == "CUDA_VISIBLE_DEVICES" and isinstance(value, Text) and _SEVERAL.fullmatch(value.value):
+                yield node, f"`CUDA_VISIBLE_DEVICES` is a hard-coded list of GPUs: {value.value}"
+
+
+COUNTS = Rule(
+    id="lint.hard-coded-device-count",
+    code="KD301",
+    severity=Severity.WARNING,
+    judge=_judge_counts,
+    words=("distribute", "Strategy", "DeviceMesh"),
+)
+LISTS = Rule(id="lint.hard-coded-devices", code="KD302", severity=Severity.INFO, judge=_judge_lists)

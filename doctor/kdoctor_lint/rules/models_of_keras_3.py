@@ -1,9 +1,19 @@
+from functools import partial
+
 from kdoctor.defects import defect
 from kdoctor.text.lists import counted
 from kdoctor_lint.flow.values import Place
-from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
-from kdoctor_lint.names import MIRRORED
+from kdoctor_lint.model import Hits, Rule, Severity, Trace
+from kdoctor_lint.names import MIRRORED, SINGLE
 from kdoctor_lint.rules import _keras_features as keras_3
+
+
+@keras_3.on_keras_3
+def _fit(trace: Trace, *, kind: str, where: str = "") -> Hits:
+    """Calls of ``fit`` that a strategy of this kind trains in every branch of the script."""
+    for event in trace.fitted:
+        if event.home is not None and event.home.kinds - SINGLE == {kind}:
+            yield event.node, f"`fit` of Keras 3 fails {where}under {kind}"
 
 
 @keras_3.on_keras_3
@@ -11,6 +21,13 @@ def _strings(trace: Trace) -> Hits:
     for event in trace.fitted:
         if event.model is not None and event.model.strings is not None and keras_3.is_mirrored(event.home):
             yield event.model.strings, "`fit` of Keras 3 fails with an input of strings on several replicas"
+
+
+@keras_3.on_keras_3
+def _unseeded(trace: Trace) -> Hits:
+    for node, name, strategy in trace.unseeded:
+        if keras_3.is_mirrored(strategy):
+            yield node, f"`{name}` without a seed fails on several replicas"
 
 
 @keras_3.on_keras_3
@@ -39,12 +56,26 @@ def _random(trace: Trace) -> Hits:
         yield first.node, f"`{first.random}`{more} the same random numbers on every replica{releases}"
 
 
-STRINGS = Rule(
-    id="lint.string-input",
-    code="KD510",
+WORKERS = Rule(
+    id="lint.multi-worker-fit",
+    code="KD511",
+    severity=Severity.WARNING,
+    sources=("https://github.com/keras-team/keras/issues/20585", keras_3.SOURCE_FROM_OLDEST),
+    judge=partial(_fit, kind="MultiWorkerMirroredStrategy", where="on several workers "),
+)
+SERVERS = Rule(
+    id="lint.parameter-server-fit",
+    code="KD508",
     severity=Severity.ERROR,
-    sources=("https://github.com/tensorflow/tensorflow/issues/80951", MEASURED),
-    judge=_strings,
+    judge=partial(_fit, kind="ParameterServerStrategy"),
+)
+STRINGS = Rule(id="lint.string-input", code="KD510", severity=Severity.ERROR, judge=_strings)
+UNSEEDED = Rule(
+    id="lint.unseeded-random",
+    code="KD514",
+    severity=Severity.ERROR,
+    sources=tuple(defect("smoke.unseeded-random").source),
+    judge=_unseeded,
 )
 ON_BATCH = Rule(
     id="lint.predict-on-batch",
@@ -66,4 +97,41 @@ RANDOM = Rule(
     severity=Severity.WARNING,
     sources=(*defect("smoke.random-layers").source, keras_3.SOURCE_FROM_OLDEST),
     judge=_random,
+)
+
+
+_TWICE, _MIXED = defect("smoke.loss-object-in-layer"), defect("smoke.synchronized-added-loss")
+
+
+@keras_3.on_keras_3
+def _divided_twice(trace: Trace) -> Hits:
+    for node, divided, strategy in trace.added:
+        if divided and keras_3.is_mirrored(strategy):
+            yield node, "`add_loss` gets what a loss object returns, so it is divided by the number of replicas twice"
+
+
+@keras_3.on_keras_3
+def _mixed_up(trace: Trace) -> Hits:
+    for node, _, strategy in trace.added:
+        if keras_3.is_mirrored(strategy) and any(strategy is other for other in trace.synchronized):
+            yield node, "what a layer adds to the loss is mixed up between replicas by synchronized BatchNormalization"
+
+
+LOSS_OBJECT = Rule(
+    id="lint.loss-object-in-layer",
+    code="KD512",
+    severity=Severity.WARNING,
+    why=_TWICE.why,
+    fix=_TWICE.fix,
+    sources=tuple(_TWICE.source),
+    judge=_divided_twice,
+)
+SYNCHRONIZED = Rule(
+    id="lint.synchronized-added-loss",
+    code="KD513",
+    severity=Severity.WARNING,
+    why=_MIXED.why,
+    fix=_MIXED.fix,
+    sources=tuple(_MIXED.source),
+    judge=_mixed_up,
 )

@@ -1,6 +1,9 @@
-from kdoctor_lint.flow.values import Dataset
-from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
-from kdoctor_lint.rules._batches import splits, trained_datasets
+from kdoctor_lint.flow.values import Dataset, Many, Number, Table, Value
+from kdoctor_lint.model import Hits, Rule, Severity, Trace
+from kdoctor_lint.names import SINGLE
+from kdoctor_lint.rules._batches import has_workers, splits, trained_datasets
+
+_NO_FILES = (".from_tensor_slices", ".from_tensors", ".from_generator", ".range")
 
 
 def _judge_order(trace: Trace) -> Hits:
@@ -16,11 +19,73 @@ def _judge_prefetch(trace: Trace) -> Hits:
             yield data.node, "dataset is batched but not prefetched"
 
 
-ORDER = Rule(
-    id="lint.cache-after-shuffle",
-    code="KD207",
-    severity=Severity.WARNING,
-    sources=("https://www.tensorflow.org/guide/data_performance", MEASURED),
-    judge=_judge_order,
-)
+def _judge_remainder(trace: Trace) -> Hits:
+    normalized = trace.batch_normalized or (trace.normalized_application and not trace.freezes)
+    if trace.legacy or not normalized:
+        return
+    known = [event for event in trace.fitted if event.model is not None or not trace.models]
+    fitted = [event for event in known if not event.steps and not (event.model and event.model.plain)]
+    limited = any(event.steps and not isinstance(event.data, Dataset) for event in known)
+    distributed = [] if limited else trace.distributed
+    for strategy, data in (*((event.home, event.data) for event in fitted), *distributed):
+        if not splits(strategy) or not isinstance(data, Dataset) or data.node is None:
+            continue
+        if data.source_shown and not (data.drops or data.repeated or data.truncated):
+            yield data.node, "last batch may leave a replica without examples, and the model has BatchNormalization"
+
+
+def _judge_shards(trace: Trace) -> Hits:
+    for node, made_for in trace.unsharded:
+        if has_workers(made_for):
+            yield node, "function makes the same dataset on every worker, because it does not use its context"
+    for strategy, data in trained_datasets(trace):
+        if not has_workers(strategy) or data.node is None:
+            continue
+        if data.policy == "OFF" and data.source and not data.sharded and not data.shuffled:
+            yield data.node, "every worker reads all examples in the same order, because sharding is off"
+        elif data.policy == "FILE" and data.source.endswith(_NO_FILES):
+            yield data.node, f"`{data.source.rpartition('.')[2]}` cannot be sharded by file"
+
+
+def _judge_generators(trace: Trace) -> Hits:
+    for strategy, data in trained_datasets(trace):
+        whole = data.source.endswith(".from_generator") and data.policy in {"", "AUTO", "DATA"} and not data.sharded
+        if has_workers(strategy) and data.node is not None and whole:
+            yield data.node, "every worker runs the whole generator"
+
+
+ORDER = Rule(id="lint.cache-after-shuffle", code="KD207", severity=Severity.WARNING, judge=_judge_order)
 PREFETCH = Rule(id="lint.no-prefetch", code="KD204", severity=Severity.INFO, judge=_judge_prefetch)
+REMAINDER = Rule(id="lint.no-drop-remainder", code="KD202", severity=Severity.WARNING, judge=_judge_remainder)
+SHARDS = Rule(id="lint.unsharded-data", code="KD307", severity=Severity.WARNING, judge=_judge_shards)
+GENERATOR = Rule(id="lint.generator-on-every-worker", code="KD308", severity=Severity.INFO, judge=_judge_generators)
+
+
+_WORKERS = {"MultiWorkerMirroredStrategy"}
+
+
+def _judge_paths(trace: Trace) -> Hits:
+    kinds = {kind for strategy in trace.strategies for kind in strategy.kinds}
+    for saved in trace.saved:
+        if kinds - SINGLE != _WORKERS and not (saved.strategy and saved.strategy.kinds >= _WORKERS):
+            continue
+        # In Keras 2, ModelCheckpoint writes to a different path on each worker.
+        # /tmp is not shared.
+        if not (saved.what == "ModelCheckpoint" and trace.legacy) and not saved.path.startswith("/tmp/"):  # noqa: S108
+            yield saved.node, f"`{saved.what}` writes to {saved.path!r} on every worker"
+
+
+def _judge_index(trace: Trace) -> Hits:
+    for node, name, config in trace.variables if any(map(has_workers, trace.strategies)) else ():
+        workers, index = _at(_at(config, "cluster"), "worker"), _at(_at(config, "task"), "index")
+        several = isinstance(workers, Many) and len(workers.items) > 1
+        if name == "TF_CONFIG" and several and isinstance(index, Number) and index.value is not None:
+            yield node, f"every process of this script is worker {index.value:g}"
+
+
+def _at(value: Value | None, key: str) -> Value | None:
+    return value.items.get(key) if isinstance(value, Table) else None
+
+
+SAVE = Rule(id="lint.save-from-every-worker", code="KD304", severity=Severity.WARNING, judge=_judge_paths)
+INDEX = Rule(id="lint.literal-worker-index", code="KD309", severity=Severity.INFO, judge=_judge_index)

@@ -1,19 +1,30 @@
 from collections.abc import Iterator
 
-from kdoctor_lint.flow.values import Number, Optimizer
+from kdoctor_lint.flow.values import TWICE, Number, Optimizer
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
-from kdoctor_lint.rules._batches import count_names, grows, shown, splits
+from kdoctor_lint.rules._batches import count_names, divided_batches, grows, shown, splits
 
 _SCHEDULES = frozenset({"LearningRateScheduler", "ReduceLROnPlateau"})
 
 
 def _judge(trace: Trace) -> Hits:
-    if trace.callbacks & _SCHEDULES or not grows(trace):
+    if trace.callbacks & _SCHEDULES:
         return
+    larger = grows(trace)
+    fixed = [size.value for *_, size, _ in divided_batches(trace) if size.value is not None and not larger]
     for optimizer in _trained(trace):
         rate = optimizer.attributes.get("learning_rate", optimizer.rate)
-        constant = isinstance(rate, Number) and not rate.scaled and not (rate.product and count_names(rate))
-        if isinstance(rate, Number) and constant and (rate.names or rate.value is not None):
+        if not isinstance(rate, Number):
+            continue
+        scaled = rate.scaled or (rate.product and count_names(rate))
+        if rate.growth & TWICE:
+            yield optimizer.node, "learning rate is multiplied by the number of replicas twice"
+        elif scaled and fixed:
+            yield (
+                optimizer.node,
+                f"learning rate grows with the number of replicas, but the batch size stays {fixed[0]:g}",
+            )
+        elif larger and not scaled and (rate.names or rate.value is not None):
             stays = shown(rate) if rate.value is None else format(rate.value, "g")
             yield optimizer.node, f"learning rate stays {stays} while the batch size grows with the number of replicas"
 

@@ -1,1 +1,1 @@
-"""The lint rules, one per file."""
+"""The lint rules, in one file for each subject."""

@@ -124,8 +124,8 @@ def explain(
         explain_text(standard_input().read(_LONGEST_INPUT).decode("utf-8", "replace"), known)
         return
     name = spelled_out(" ".join(words))
-    if (_is_name(name.lower()) or _is_phrase(name.lower())) and not _is_code(name):
-        name = name if find_matches(name, known.failures) else name.lower()
+    if name != (low := name.lower()) and (_is_name(low) or _is_phrase(low)) and not _is_code(name):
+        name = name if find_matches(name, known.failures) else low
     text = explain_name(name, known) if name == name.lower() or " " not in name else ""  # a message has capitals
     by_words = _by_words(known) if _is_phrase(name) and not text else {}
     if meant := by_words.get(_words(name)):

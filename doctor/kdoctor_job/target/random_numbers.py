@@ -131,7 +131,7 @@ def _same_for_each_row(name: str, function: Callable[..., Any]) -> Callable[...,
 
     def drawn(*arguments: Any, **named: Any) -> Any:
         given = signature.bind(*arguments, **named).arguments
-        shape = tf.convert_to_tensor(given["shape"], "int32")
+        shape = tf.cast(given["shape"], "int32")
         rows = tf.concat([tf.ones_like(shape[:1]), shape[1:]], 0)
         more = {name: given[name] for name in ("dtype", "minval", "maxval") if name in given}
         key, counter = tf.constant([_KEY], tf.uint64), tf.constant(_SEED, tf.uint64)

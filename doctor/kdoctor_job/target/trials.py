@@ -210,7 +210,10 @@ class Trials:
 
         def on_device() -> T:
             train_alone()
-            with tf.device(replica_devices(self.strategy)[0] or None):
+            listed = tf.config.list_logical_devices("GPU") or tf.config.list_logical_devices("CPU")
+            first = replica_devices(self.strategy)[0]
+            # Without a scope, TensorFlow computes on its first device.
+            with tf.device(None if not first or first.endswith(listed[0].name) else first):
                 return work()
 
         return in_a_thread(on_device)

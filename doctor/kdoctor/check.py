@@ -172,11 +172,6 @@ def check(  # noqa: PLR0913 - the attributes of a check
     return make
 
 
-def check_of(id: str, function: CheckFunction, text: CheckText, **attributes: Any) -> Check:  # noqa: A002 - as for check
-    """A check of a function that another decorator makes. See ``check``."""
-    return check(id, text=text, **attributes)(function)
-
-
 def _ids(check_id: str, names: Sequence[str]) -> tuple[str, ...]:
     if isinstance(names, str):
         raise CheckDefinitionError(f"{check_id}: expected a list of names, found the string {names!r}")

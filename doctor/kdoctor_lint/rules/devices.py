@@ -10,6 +10,8 @@ from kdoctor_lint.rules._batches import count_names, divided_batches
 
 _INITIALIZE = frozenset({"jax.distributed.initialize", "keras.distribution.initialize"})
 _COUNTS = frozenset({"jax.process_index", "jax.process_count"})
+_GPU = re.compile(r"gpu:\d+$", re.IGNORECASE)
+_SEVERAL = re.compile(r"\s*\d+\s*(,\s*\d+\s*)+,?\s*")  # Numbers of several GPUs
 
 
 def _judge(trace: Trace) -> Hits:
@@ -37,21 +39,6 @@ def _judge_jax(trace: Trace) -> Hits:
     if distributes and not names & _INITIALIZE and not any(kind_of(name) is Kind.UNKNOWN for name in names):
         for call in [call for call in trace.calls if call.name in _COUNTS][:1]:
             yield call.node, f"`{call.name}` counts processes, but `jax.distributed` is never initialized"
-
-
-RULE = Rule(id="lint.late-device-config", code="KD306", severity=Severity.ERROR, judge=_judge)
-CLUSTER = Rule(id="lint.late-tf-config", code="KD305", severity=Severity.ERROR, judge=_judge_cluster)
-JAX = Rule(
-    id="lint.jax-not-initialized",
-    code="KD310",
-    severity=Severity.WARNING,
-    judge=_judge_jax,
-    words=("process_index", "process_count"),
-)
-
-
-_GPU = re.compile(r"gpu:\d+$", re.IGNORECASE)
-_SEVERAL = re.compile(r"\s*\d+\s*(,\s*\d+\s*)+,?\s*")  # Numbers of several GPUs
 
 
 def _judge_counts(trace: Trace) -> Hits:
@@ -91,6 +78,21 @@ def _judge_lists(trace: Trace) -> Hits:
                 yield node, f"`CUDA_VISIBLE_DEVICES` is a hard-coded list of GPUs: {value.value}"
 
 
+def _judge_listing(trace: Trace) -> Hits:
+    for call in trace.calls:
+        if call.name == "tensorflow.python.client.device_lib.list_local_devices":
+            yield call.node, "`list_local_devices()` initializes every GPU of the machine"
+
+
+RULE = Rule(id="lint.late-device-config", code="KD306", severity=Severity.ERROR, judge=_judge)
+CLUSTER = Rule(id="lint.late-tf-config", code="KD305", severity=Severity.ERROR, judge=_judge_cluster)
+JAX = Rule(
+    id="lint.jax-not-initialized",
+    code="KD310",
+    severity=Severity.WARNING,
+    judge=_judge_jax,
+    words=("process_index", "process_count"),
+)
 COUNTS = Rule(
     id="lint.hard-coded-device-count",
     code="KD301",
@@ -99,3 +101,10 @@ COUNTS = Rule(
     words=("distribute", "Strategy", "DeviceMesh"),
 )
 LISTS = Rule(id="lint.hard-coded-devices", code="KD302", severity=Severity.INFO, judge=_judge_lists)
+LISTING = Rule(
+    id="lint.list-local-devices",
+    code="KD303",
+    severity=Severity.WARNING,
+    judge=_judge_listing,
+    words=("list_local_devices",),
+)

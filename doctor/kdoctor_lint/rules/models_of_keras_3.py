@@ -7,6 +7,8 @@ from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.names import MIRRORED, SINGLE
 from kdoctor_lint.rules import _keras_features as keras_3
 
+_TWICE, _MIXED = defect("smoke.loss-object-in-layer"), defect("smoke.synchronized-added-loss")
+
 
 @keras_3.on_keras_3
 def _fit(trace: Trace, *, kind: str, where: str = "") -> Hits:
@@ -56,6 +58,20 @@ def _random(trace: Trace) -> Hits:
         yield first.node, f"`{first.random}`{more} the same random numbers on every replica{releases}"
 
 
+@keras_3.on_keras_3
+def _divided_twice(trace: Trace) -> Hits:
+    for node, divided, strategy in trace.added:
+        if divided and keras_3.is_mirrored(strategy):
+            yield node, "`add_loss` gets what a loss object returns, so it is divided by the number of replicas twice"
+
+
+@keras_3.on_keras_3
+def _mixed_up(trace: Trace) -> Hits:
+    for node, _, strategy in trace.added:
+        if keras_3.is_mirrored(strategy) and any(strategy is other for other in trace.synchronized):
+            yield node, "what a layer adds to the loss is mixed up between replicas by synchronized BatchNormalization"
+
+
 WORKERS = Rule(
     id="lint.multi-worker-fit",
     code="KD511",
@@ -98,25 +114,6 @@ RANDOM = Rule(
     sources=(*defect("smoke.random-layers").source, keras_3.SOURCE_FROM_OLDEST),
     judge=_random,
 )
-
-
-_TWICE, _MIXED = defect("smoke.loss-object-in-layer"), defect("smoke.synchronized-added-loss")
-
-
-@keras_3.on_keras_3
-def _divided_twice(trace: Trace) -> Hits:
-    for node, divided, strategy in trace.added:
-        if divided and keras_3.is_mirrored(strategy):
-            yield node, "`add_loss` gets what a loss object returns, so it is divided by the number of replicas twice"
-
-
-@keras_3.on_keras_3
-def _mixed_up(trace: Trace) -> Hits:
-    for node, _, strategy in trace.added:
-        if keras_3.is_mirrored(strategy) and any(strategy is other for other in trace.synchronized):
-            yield node, "what a layer adds to the loss is mixed up between replicas by synchronized BatchNormalization"
-
-
 LOSS_OBJECT = Rule(
     id="lint.loss-object-in-layer",
     code="KD512",

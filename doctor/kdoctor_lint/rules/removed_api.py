@@ -3,6 +3,7 @@ from functools import partial
 
 from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
 
+_MULTI_GPU = re.compile(r"keras\.utils\.(\w+\.)*multi_gpu_model$")
 _PACKAGES = {"tensorflow": "TensorFlow", "keras": "Keras"}
 
 
@@ -21,6 +22,12 @@ def _judge(trace: Trace, *, certain: bool) -> Hits:
                 yield node, f"`{name}` does not work since {since}; use {removed.instead}", fix
             else:
                 yield node, f"if this is `{name}`, it does not work since {since}; use {removed.instead}"
+
+
+def _models(trace: Trace) -> Hits:
+    calls = [call for call in trace.calls if _MULTI_GPU.match(call.name)]
+    for place in calls or [name for name in trace.imports if _MULTI_GPU.match(name.name)]:
+        yield place.node, "`multi_gpu_model` was removed from Keras in 2020"
 
 
 RULE = Rule(
@@ -46,27 +53,6 @@ NAMES = Rule(
     words=RULE.words,
     once=True,
 )
-
-
-_MESSAGE = "`multi_gpu_model` was removed from Keras in 2020"
-_NAME = re.compile(r"keras\.utils\.(\w+\.)*multi_gpu_model$")
-
-
-def _models(trace: Trace) -> Hits:
-    calls = [call for call in trace.calls if _NAME.match(call.name)]
-    for place in calls or [name for name in trace.imports if _NAME.match(name.name)]:
-        yield place.node, _MESSAGE
-
-
-def _devices(trace: Trace) -> Hits:
-    for call in trace.calls:
-        if call.name == "tensorflow.python.client.device_lib.list_local_devices":
-            yield call.node, "`list_local_devices()` initializes every GPU of the machine"
-
-
 MULTI_GPU = Rule(
     id="lint.multi-gpu-model", code="KD401", severity=Severity.ERROR, judge=_models, words=("multi_gpu_model",)
-)
-DEVICES = Rule(
-    id="lint.list-local-devices", code="KD303", severity=Severity.WARNING, judge=_devices, words=("list_local_devices",)
 )

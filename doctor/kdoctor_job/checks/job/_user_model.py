@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any
 
-from kdoctor.check import Check, check_of, text_of
+from kdoctor.check import Check, check, text_of
 from kdoctor.facts import KernelLog, SmokeCase, SmokeRun, Unavailable
 from kdoctor.facts.plausible import plausible
 from kdoctor.failures.known import load_failures
@@ -198,15 +198,15 @@ def job_check(
             for name, kind in kinds.items()
         ]
         vars(judge)["__signature__"] = inspect.Signature([*facts, *options])
-        return check_of(
+        made = check(
             id,
-            judge,
-            text_of(id, function),
             severity=severity,
             requires=requires,
             scenario=scenario,
             explained_by=NO_GPU,
             answers=answers,
+            text=text_of(id, function),
         )
+        return made(judge)
 
     return make

@@ -72,13 +72,6 @@ def _parsed(file: str, _changed: int) -> ast.Module | None:
     module.__dict__["file"] = file
     for part in module.body:
         is_definition = isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-        nodes: list[ast.AST] = [part]
-        for node in nodes:  # This is faster than ``ast.walk``.
-            for name in node._fields:
-                value = getattr(node, name, None)
-                if isinstance(value, list):
-                    nodes += [item for item in value if isinstance(item, ast.AST)]
-                elif isinstance(value, ast.AST):
-                    nodes.append(value)
+        for node in ast.walk(part):
             node.__dict__["home"] = part if is_definition else module
     return module

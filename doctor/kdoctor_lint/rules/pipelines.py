@@ -1,6 +1,5 @@
-from kdoctor_lint.flow.values import Dataset, Many, Number, Table, Value
+from kdoctor_lint.flow.values import Dataset
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
-from kdoctor_lint.names import SINGLE
 from kdoctor_lint.rules._batches import has_workers, splits, trained_datasets
 
 _NO_FILES = (".from_tensor_slices", ".from_tensors", ".from_generator", ".range")
@@ -59,33 +58,3 @@ PREFETCH = Rule(id="lint.no-prefetch", code="KD204", severity=Severity.INFO, jud
 REMAINDER = Rule(id="lint.no-drop-remainder", code="KD202", severity=Severity.WARNING, judge=_judge_remainder)
 SHARDS = Rule(id="lint.unsharded-data", code="KD307", severity=Severity.WARNING, judge=_judge_shards)
 GENERATOR = Rule(id="lint.generator-on-every-worker", code="KD308", severity=Severity.INFO, judge=_judge_generators)
-
-
-_WORKERS = {"MultiWorkerMirroredStrategy"}
-
-
-def _judge_paths(trace: Trace) -> Hits:
-    kinds = {kind for strategy in trace.strategies for kind in strategy.kinds}
-    for saved in trace.saved:
-        if kinds - SINGLE != _WORKERS and not (saved.strategy and saved.strategy.kinds >= _WORKERS):
-            continue
-        # In Keras 2, ModelCheckpoint writes to a different path on each worker.
-        # /tmp is not shared.
-        if not (saved.what == "ModelCheckpoint" and trace.legacy) and not saved.path.startswith("/tmp/"):  # noqa: S108
-            yield saved.node, f"`{saved.what}` writes to {saved.path!r} on every worker"
-
-
-def _judge_index(trace: Trace) -> Hits:
-    for node, name, config in trace.variables if any(map(has_workers, trace.strategies)) else ():
-        workers, index = _at(_at(config, "cluster"), "worker"), _at(_at(config, "task"), "index")
-        several = isinstance(workers, Many) and len(workers.items) > 1
-        if name == "TF_CONFIG" and several and isinstance(index, Number) and index.value is not None:
-            yield node, f"every process of this script is worker {index.value:g}"
-
-
-def _at(value: Value | None, key: str) -> Value | None:
-    return value.items.get(key) if isinstance(value, Table) else None
-
-
-SAVE = Rule(id="lint.save-from-every-worker", code="KD304", severity=Severity.WARNING, judge=_judge_paths)
-INDEX = Rule(id="lint.literal-worker-index", code="KD309", severity=Severity.INFO, judge=_judge_index)

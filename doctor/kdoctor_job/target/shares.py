@@ -12,6 +12,7 @@ from kdoctor_job.target import measures
 from kdoctor_job.target.batches import last_bit
 from kdoctor_job.target.measures import TOLERANCE
 from kdoctor_job.target.options import state_held
+from kdoctor_job.target.own_fit import as_keras_gets
 from kdoctor_job.target.parts import keras_of
 from kdoctor_job.target.random_numbers import random_numbers_fixed
 
@@ -86,7 +87,7 @@ def _values_of(model: Any, rows: Any) -> List[Any]:
     """
     values: List[Any] = []
     with contextlib.suppress(Exception), random_numbers_fixed(), state_held(model):
-        inputs, targets, weights = keras_of(model).utils.unpack_x_y_sample_weight(rows)
+        inputs, targets, weights = keras_of(model).utils.unpack_x_y_sample_weight(as_keras_gets(model, rows))
         outputs = model(inputs, training=False)
         values.append([np.atleast_1d(np.asarray(leaf, "float64")) for leaf in tf.nest.flatten(outputs)])
         values.append(float(sum(map(tf.reduce_sum, model.losses))))

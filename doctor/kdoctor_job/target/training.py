@@ -20,6 +20,7 @@ from kdoctor_job.target.options import (
     BUILT_LATE,
     GRADIENTS,
     NO_CALL,
+    SPARSE,
     STATE,
     UNSET,
     Option,
@@ -113,6 +114,7 @@ class JobTrainer:
         used = {
             STATE: ", ".join(list(own_state(copy))[:_NAMES_SHOWN]),
             GRADIENTS: ", ".join(changing_gradients(copy)[:_NAMES_SHOWN]),
+            SPARSE: ", ".join(self._trials.sparse[:_NAMES_SHOWN]),
         }
         unset = [Option(name, used.get(name, name)) for name in UNSET if used.get(name, name)]
         options = [*built, *known, *unset]

@@ -43,8 +43,8 @@ FOUND = {
     "function: loss with a mean": ("job.state", "of_loss differ"),
     "added mean": ("job.state", "batch_normalization"),
     "rounding that grows": ("job.state", "batch_normalization"),  # and its weights are compared in float64
-    "positions": ("job.options", "embedding/embeddings"),
-    "positions made in build": ("job.options", "made_in_build/embedding/embeddings"),
+    "positions": ("job.options", "embedding"),
+    "positions made in build": ("job.options", "made_in_build/embedding"),
     "looks up positions": ("job.options", "looks_up/table"),
     "added and synchronized": ("job.options", "adds_loss"),
     "masks": ("job.masked-loss", "masking on 2 replicas: weights differ from one device's by"),

@@ -50,11 +50,13 @@ class Setup(NamedTuple):
 class Copier:
     """Makes copies of one model."""
 
-    def __init__(self, model: Any, steps: int) -> None:
+    def __init__(self, model: Any, steps: int, *, is_trained: bool = False) -> None:
+        """Copy the model, which ``fit`` builds if it ``is_trained``."""
         self.model = model
         self._steps = steps
+        self._is_trained = is_trained
         # Only then: weights of a Sequential of tf_keras that is not built raise an error.
-        is_built = (model.built or all(layer.built for layer in layers_of(model))) and model.weights
+        is_built = is_trained or ((model.built or all(layer.built for layer in layers_of(model))) and model.weights)
         self.weights: Optional[List[Any]] = model.get_weights() if is_built else None
         """The weights that each copy starts with; None before the first copy of a model that is not built."""
         self.drawn: Dict[int, str] = {}
@@ -79,7 +81,7 @@ class Copier:
         """
         made = self.make()
         seen = as_keras_gets(made, batch)
-        if not (made.built and made.weights and all(part.built for part in layers_of(made))):
+        if not (self._is_trained or (made.built and made.weights and all(part.built for part in layers_of(made)))):
             _build(made, seen)  # which may make layers
         if setup.still:
             make_comparable(made, self.drawing)

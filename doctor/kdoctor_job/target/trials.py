@@ -253,12 +253,12 @@ class Trials:
 
         return tf.nest.map_structure(converted, list(self.batches)) if setup.precise else self.batches
 
-    def on_its_data(self, epoch: Epoch, setup: Optional[Setup], phase: Optional[Phase] = None) -> int:
+    def on_its_data(self, epoch: Epoch, setup: Setup, phase: Optional[Phase] = None) -> int:
         """Train a new copy for an epoch on the data as the job has it.
 
         Args:
             epoch: the data.
-            setup: what the copy has of the job; None for the model as the job makes it.
+            setup: what the copy has of the job.
             phase: gets the name of each step.
 
         Returns:
@@ -270,10 +270,7 @@ class Trials:
         """
         with self._timed(), _variables_made(None) as created:
             with self.strategy.scope():
-                if setup is None:
-                    made = Copy(self.copier.make(), None, self.strategy, created)
-                else:
-                    made = self._ready(None, setup, self.strategy, created)
+                made = self._ready(None, setup, self.strategy, created)
                 trained, drawn = count_examples(made.made), of_each_replica(tf.float64)
                 in_numpy, sparse = watch_numpy(made.made), watch_sparse(made.made)
             more = {} if self.fit is None else self.fit.of_copies()

@@ -59,7 +59,7 @@ mutants: $(DEV_STAMP) ## Change the code in small ways: SAMPLE=2000 (prints kill
 	@$(BIN)/python tests/mutants/run.py --sample $(SAMPLE) $(MUTANTS_OPTIONS)
 
 faults: $(DEV_STAMP) ## Break everything around a running kdoctor, one thing at a time (5 minutes)
-	@$(BIN)/pytest -m 'faults or not faults' tests/faults tests/load tests/fuzz/test_special_files.py $(PYTEST_OPTIONS)
+	@TMPDIR=$(or $(TMPDIR),/tmp) $(BIN)/pytest -m 'faults or not faults' tests/faults tests/load tests/fuzz/test_special_files.py $(PYTEST_OPTIONS)
 
 evidence: $(DEV_STAMP) ## Take every fact away from many machines, one and two at a time: no status may get better
 	@$(BIN)/pytest -m evidence $(PYTEST_OPTIONS)

@@ -45,7 +45,9 @@ def _computed(line: object) -> object:
     """A result without a pass that its own parts contradict: it needs evidence, and nothing that is wrong or unread."""
     if not isinstance(line, dict) or line.get("status") != Status.PASS.value:
         return line
-    counting = [item for item in line.get("findings", ()) if not (isinstance(item, dict) and item.get("hidden"))]
+    found = line.get("findings", [])
+    parts = found if isinstance(found, list) else [found]
+    counting = [item for item in parts if not (isinstance(item, dict) and item.get("hidden"))]
     if line.get("evidence") and not line.get("unjudged") and not counting:
         return line
     return {**line, "status": Status.UNKNOWN.value, "reason": "its report states no evidence, or contradicts it"}

@@ -55,17 +55,33 @@ class OnReplicas(keras.layers.Layer):
         return inputs * (1.1 if is_rounded else 1.0)
 
 
-keras.mixed_precision.set_global_policy("mixed_float16")
+class WithoutCall(keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.part = keras.layers.Dense(3)
+
+    def train_step(self, data):
+        with tf.GradientTape() as tape:
+            loss = self.compiled_loss(data[1], self.part(tf.reshape(data[0], (-1, 192))))
+        self.optimizer.minimize(loss, self.trainable_variables, tape=tape)
+        return {"loss": loss}
+
+
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+keras.mixed_precision.set_global_policy("mixed_float16")
 with tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"]).scope():
     inputs = keras.Input((8, 8, 3))
     hidden = keras.layers.BatchNormalization()(keras.layers.ConvLSTM1D(3, 2, dropout=0.3)(OnReplicas()(inputs)))
     model = keras.Model(inputs, keras.layers.Dense(3)(keras.layers.GlobalAveragePooling1D()(hidden)))
     model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
-    print(kdoctor.preflight(model, batches(64)).ok)
+    copied = kdoctor.preflight(model, batches(64)).ok
+    keras.mixed_precision.set_global_policy("float32")
+    model = WithoutCall()
+    model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    print(copied and kdoctor.preflight(model, batches(64)).ok)
 """
-"""A model that is copied, and differs from one device as rounding does: not in float64."""
+"""A model that is copied and differs from one device as rounding does, not in float64; and one that only fit builds."""
 TIMED = {"job.input-bound"}
 """Checks whose result depends on the speed of this machine."""
 

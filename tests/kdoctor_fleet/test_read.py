@@ -151,6 +151,7 @@ def test_newest_report_of_a_node_counts(tmp_path: Path, older: str, newer: str) 
     {"evidence": []},
     {"unjudged": [{"subject": "GPU 3", "reason": "not read"}]},
     {"findings": [{"finding": {"subject": "GPU 3"}, "hidden": False}]},
+    {"findings": 3},
 )
 def test_pass_that_its_own_parts_contradict_is_unknown(tmp_path: Path, change: dict[str, Any]) -> None:
     good = {"id": "gpu.free", "title": "t", "status": "pass", "severity": "error", "evidence": [{"subject": "GPU 3"}]}

@@ -12,6 +12,7 @@ UNKNOWN = {
     "step that writes a file": "WritesFile.train_step opens a file",
     "step whose function saves an array": "_save_array writes files (save)",
     "no step changes a weight": "no weight changes",
+    "fit with a loop": "TrainsItself overrides fit",
     "draws at inference": "random numbers that kdoctor cannot turn off",
 }
 """Jobs that are not compared with one device, and a decisive part of the reason."""
@@ -43,7 +44,8 @@ FOUND = {
     "added mean": ("job.state", "batch_normalization"),
     "rounding that grows": ("job.state", "batch_normalization"),  # and its weights are compared in float64
     "positions": ("job.options", "embedding"),
-    "positions made in build": ("job.options", "embedding"),
+    "positions made in build": ("job.options", "made_in_build/embedding"),
+    "looks up positions": ("job.options", "looks_up/table"),
     "added and synchronized": ("job.options", "adds_loss"),
     "masks": ("job.masked-loss", "masking on 2 replicas: weights differ from one device's by"),
     "ignored class": ("job.masked-loss", "ignore_class=0 on 2 replicas: weights differ from one device's by"),
@@ -72,7 +74,7 @@ FINE = (
     *("clipping fixed", "steps fixed", "dropout fixed", "own dropout", "averages fixed", "positions fixed"),
     *("optimizer without configuration", "attribute set later", "train_step set on the object"),
     *("loss with a counter", "loss over the model", "fills a device", "drops at inference"),
-    *("last bit", "turns on", "function: random features", "two optimizers built"),
+    *("fit with other data", "last bit", "turns on", "function: random features", "two optimizers built"),
     "copies weights",  # Keras trains it incorrectly on one device only, if fit builds its optimizer
 )
 TWO_CAUSES = {"positions and ignored class": {"job.options": "embedding", "job.masked-loss": "ignore_class=0 on 2"}}

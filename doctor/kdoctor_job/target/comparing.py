@@ -52,6 +52,8 @@ class Comparison:
         self._options = [option for option in options if option.name not in without]
         self._without = without
         self._noted: List[Facts] = list(known.get("options", ()))
+        self._tried: List[Facts] = []
+        """The options without which the job was compared, whether they are noted or not."""
         self._stilled: List[str] = list(known.get("stilled", ()))
         self._say = say
         self._is_decided = True
@@ -207,6 +209,7 @@ class Comparison:
             except (CopyError, SpentError):
                 continue
             facts["without"] = rest.deviation if rest else None
+            self._tried.append(facts)
             is_cause = rest is not None and rest.deviation <= FRACTION * found.deviation
             if is_cause or option.name not in UNSET:
                 self._note_option(facts)
@@ -229,7 +232,7 @@ class Comparison:
 
     def _find_several(self, found: Difference) -> Optional[Tuple[Tuple[str, ...], Facts]]:
         """The options without all of which the replicas match one device. Each is judged without the others."""
-        tried = [facts for facts in self._noted if facts.get("without") is not None]
+        tried = [facts for facts in self._tried if facts["without"] is not None]
         out = tuple(facts["name"] for facts in tried)
         if len(out) < 2:  # noqa: PLR2004 - one alone was tried
             return None
@@ -248,6 +251,7 @@ class Comparison:
                 facts["without"] = rest.deviation if left and left.deviation > self._limit else None
         except (CopyError, SpentError):
             return None
+        self._noted += [facts for facts in tried if facts not in self._noted and facts["without"] is not None]
         self._say(options=self._noted)
         self._keep_decisive(alone, mirrored)
         return out, {**_logs(mirrored, alone, again), **_facts(rest)}

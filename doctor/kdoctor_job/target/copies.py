@@ -19,6 +19,7 @@ from kdoctor_job.target.options import (
     remove_from_model,
     separate_losses,
 )
+from kdoctor_job.target.own_fit import as_keras_gets
 from kdoctor_job.target.parts import describe, keras_of
 from kdoctor_job.target.random_numbers import seed_numpy
 
@@ -49,11 +50,13 @@ class Setup(NamedTuple):
 class Copier:
     """Makes copies of one model."""
 
-    def __init__(self, model: Any, steps: int) -> None:
+    def __init__(self, model: Any, steps: int, *, is_trained: bool = False) -> None:
+        """Copy the model, which ``fit`` builds if it ``is_trained``."""
         self.model = model
         self._steps = steps
+        self._is_trained = is_trained
         # Only then: weights of a Sequential of tf_keras that is not built raise an error.
-        is_built = (model.built or all(layer.built for layer in layers_of(model))) and model.weights
+        is_built = is_trained or ((model.built or all(layer.built for layer in layers_of(model))) and model.weights)
         self.weights: Optional[List[Any]] = model.get_weights() if is_built else None
         """The weights that each copy starts with; None before the first copy of a model that is not built."""
         self.drawn: Dict[int, str] = {}
@@ -77,8 +80,9 @@ class Copier:
             CopyError: the model cannot be copied.
         """
         made = self.make()
-        if not (made.built and made.weights and all(part.built for part in layers_of(made))):
-            _build(made, batch)  # which may make layers
+        seen = as_keras_gets(made, batch)
+        if not (self._is_trained or (made.built and made.weights and all(part.built for part in layers_of(made)))):
+            _build(made, seen)  # which may make layers
         if setup.still:
             make_comparable(made, self.drawing)
             seed_numpy(made)
@@ -101,14 +105,14 @@ class Copier:
 
     def _compile(self, made: Any, setup: Setup) -> None:
         keras = keras_of(made)
-        arguments = raw_compile(made)
-        if arguments is None:
-            kept = [name for name in setup.without if name not in (*UNSET, NO_CALL, *OF_MODEL)]
-            if kept and setup.own:
-                raise cloning.CopyError(f"its class overrides compile(), so {', '.join(kept)} cannot be removed")
+        removed = [name for name in setup.without if name not in (*UNSET, NO_CALL, *OF_MODEL)]
+        if type(made).compile is not keras.Model.compile and not (removed and setup.own):
             if not setup.own:
                 _replace_optimizers(keras, made)
             return
+        arguments = raw_compile(made)
+        if arguments is None:
+            raise cloning.CopyError(f"its class overrides compile(), so {', '.join(removed)} cannot be removed")
         arguments["optimizer"] = made.optimizer if setup.own else keras.optimizers.SGD(COMPARING_RATE)
         if setup.own:
             remove(arguments, setup.without)
@@ -119,7 +123,7 @@ class Copier:
         arguments["steps_per_execution"] = steps
         if setup.one_device or arguments.get("jit_compile") is not True:
             arguments["jit_compile"] = False
-        made.compile(**arguments)
+        keras.Model.compile(made, **arguments)  # a class may override it with other arguments
 
 
 def _replace_optimizers(keras: Any, made: Any) -> None:

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from kdoctor_job.target.layers import layers_of, random_layers
 from kdoctor_job.target.measures import QUIET
+from kdoctor_job.target.own_fit import as_keras_gets
 from kdoctor_job.target.parts import describe, is_own_class
 from kdoctor_job.target.states import state_kept
 
@@ -117,7 +118,8 @@ def _calls(model: Any, layers: Sequence[Any], batch: Any) -> Tuple[Dict[int, Cal
         _record(layer, calls)
     try:
         if layers:
-            model(batch[0] if isinstance(batch, tuple) else batch, training=False)
+            seen = as_keras_gets(model, batch)
+            model(seen[0] if isinstance(seen, tuple) else seen, training=False)
     except Exception as error:  # a custom train_step may call it in another way
         calls.clear()
         reason = f"calling the model with the first batch raised {describe(error)}"

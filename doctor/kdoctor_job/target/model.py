@@ -122,7 +122,6 @@ def _default_rate(kind: Any) -> Optional[float]:
 
 
 def raw_compile(model: Any) -> Optional[Facts]:
-    """The arguments of ``compile``; None if the class overrides ``compile``, because its arguments are unknown."""
+    """The arguments that the ``compile`` of Keras got; None if they are unknown."""
     kept = getattr(model, "_compile_config", None)
-    is_keras = type(model).compile is keras_of(model).Model.compile
-    return dict(kept.config) if is_keras and kept is not None else None
+    return None if kept is None else dict(kept.config)

@@ -6,7 +6,7 @@ import contextlib
 import sys
 import threading
 from functools import partial
-from typing import Any, Collection, Dict, Iterator, List, Mapping, NamedTuple
+from typing import Any, Callable, Collection, Dict, Iterator, List, Mapping, NamedTuple
 
 import tensorflow as tf
 
@@ -25,7 +25,9 @@ NO_CALL = "model without call"
 """Keras 3 calls a model before its first step on replicas. Without this option, only its optimizer is built then."""
 STATE = "state of layers"
 """Variables that the job's own layers and ``train_step`` assign. Without this option, they keep their values."""
-UNSET = (BUILT_LATE, STATE, GRADIENTS)
+SPARSE = "sparse gradients"
+"""Gradients that list rows of a weight, as those of an Embedding. Without this option, they are whole matrices."""
+UNSET = (BUILT_LATE, STATE, GRADIENTS, SPARSE)
 """Options that no argument sets. They are tried where the weights differ, and said if they are the cause."""
 CLIPS = "clipping"
 _MASKS = "masks"
@@ -36,8 +38,6 @@ _OBJECTS = "loss objects of layers"
 """Losses that layers add with a loss object of Keras. Without this option, they are divided by the replicas once."""
 OF_MODEL = (_MASKS, _LOSSES, _OBJECTS)
 """Options that are removed from the model, not from the arguments of ``compile``."""
-_SPARSE = "sparse gradients"
-"""Embedding layers, whose gradients list rows. Without this option, they are added up as whole matrices."""
 _SCALES = "loss scaling"
 _ASSIGNS = ("assign", "assign_add", "assign_sub")
 _GET_GRADIENTS = ("train_step", "apply", "apply_gradients")
@@ -83,12 +83,10 @@ def _of_layers(model: Any) -> Dict[str, List[str]]:
     layers = layers_of(model)
     adding = [layer for layer in layers if _adds_loss(layer)]
     synchronized = any(getattr(layer, "synchronized", False) for layer in layers)
-    sparse = hasattr(getattr(model, "optimizer", None), "apply")
     return {
         _MASKS: [*(layer.name for layer in layers if _masks(layer)), *_ignoring(model)],
         _LOSSES: [layer.name for layer in adding if synchronized],
         _OBJECTS: [f"{layer.name}.{name}" for layer in adding for name in _loss_objects(model, layer)],
-        _SPARSE: [layer.name for layer in layers if sparse and type(layer).__name__ == "Embedding"],
     }
 
 
@@ -131,22 +129,11 @@ def remove(arguments: Dict[str, Any], without: Collection[str]) -> None:
     optimizer = arguments["optimizer"]
     if _SCALES in without and hasattr(optimizer, "inner_optimizer"):
         optimizer = arguments["optimizer"] = optimizer.inner_optimizer
-    if _SPARSE in without:
-        _make_gradients_dense(optimizer)
     for name in without:
         for attribute in _OF_OPTIMIZER.get(name, ()):
             for one in optimizers_of(optimizer):
                 if _is_on(one, attribute):
                     setattr(one, attribute, False if attribute == "use_ema" else None)
-
-
-def _make_gradients_dense(optimizer: Any) -> None:
-    apply = optimizer.apply
-
-    def with_dense(gradients: Any, *others: Any) -> Any:
-        return apply([one if one is None else tf.convert_to_tensor(one) for one in gradients], *others)
-
-    object.__setattr__(optimizer, "apply", with_dense)
 
 
 def remove_from_model(model: Any, without: Collection[str]) -> None:
@@ -161,6 +148,11 @@ def remove_from_model(model: Any, without: Collection[str]) -> None:
         _pass_gradients_on(model)
     if STATE in without:
         _hold_state(model)
+    if SPARSE in without:
+        for optimizer in _applying(model):
+            _change_gradients(
+                optimizer, lambda gradient, _: gradient if gradient is None else tf.convert_to_tensor(gradient)
+            )
     if NO_CALL in without:
         _build_optimizer_only(model)
 
@@ -283,8 +275,8 @@ def _pass_gradients_on(model: Any) -> None:
     step, tapes, changed = model.train_step, _Tapes(), set()
 
     def with_given_gradients(data: Any) -> Any:
-        for optimizer in optimizers_in(keras_of(model), model).values():
-            if hasattr(optimizer, "apply") and id(optimizer) not in changed:
+        for optimizer in _applying(model):
+            if id(optimizer) not in changed:
                 changed.add(id(optimizer))
                 _apply_given(optimizer, tapes.given)
         with tapes.recorded():
@@ -295,23 +287,46 @@ def _pass_gradients_on(model: Any) -> None:
 
 def changing_gradients(model: Any) -> List[str]:
     """The job's own functions that get the gradients of a replica, before those of all are added up."""
-    optimizers = [one for one in optimizers_in(keras_of(model), model).values() if hasattr(one, "apply")]
-    kinds = dict.fromkeys(kind for part in (model, *optimizers) for kind in type(part).__mro__ if is_own_class(kind))
+    kinds = dict.fromkeys(
+        kind for part in (model, *_applying(model)) for kind in type(part).__mro__ if is_own_class(kind)
+    )
     return [f"{kind.__name__}.{name}" for kind in kinds for name in _GET_GRADIENTS if name in vars(kind)]
 
 
 def _apply_given(optimizer: Any, given: _OfTapes) -> None:
-    apply = optimizer.apply
     if is_own_class(type(optimizer)):
         of_keras: Any = next(kind for kind in type(optimizer).__mro__ if not is_own_class(kind))
-        apply = partial(of_keras.apply, optimizer)
+        object.__setattr__(optimizer, "apply", partial(of_keras.apply, optimizer))
+    _change_gradients(optimizer, lambda gradient, variable: given.by_variable.get(id(variable), gradient))
 
-    def of_tapes(gradients: Any, variables: Any = None) -> Any:
-        if variables is not None:
-            gradients = [given.by_variable.get(id(one), gradient) for one, gradient in zip(variables, gradients)]
-        return apply(gradients, variables)
 
-    object.__setattr__(optimizer, "apply", of_tapes)
+def watch_sparse(model: Any) -> Callable[[], List[str]]:
+    """Have the gradients watched that optimizers of Keras 3 apply; the function names the variables of sparse ones."""
+    found: Dict[str, None] = {}
+
+    def watched(gradient: Any, variable: Any) -> Any:
+        if isinstance(gradient, tf.IndexedSlices):
+            found[str(getattr(variable, "path", variable.name))] = None
+        return gradient
+
+    for optimizer in _applying(model):
+        _change_gradients(optimizer, watched)
+    return lambda: list(found)
+
+
+def _applying(model: Any) -> List[Any]:
+    """The model's optimizers of Keras 3. Those of Keras 2 add up the gradients before they change them."""
+    return [one for one in optimizers_in(keras_of(model), model).values() if hasattr(one, "apply")]
+
+
+def _change_gradients(optimizer: Any, change: Callable[[Any, Any], Any]) -> None:
+    apply = optimizer.apply
+
+    def changed(gradients: Any, variables: Any = None) -> Any:
+        of = optimizer._trainable_variables if variables is None else variables  # noqa: SLF001 - as apply does
+        return apply([change(*pair) for pair in zip(gradients, of)], variables)
+
+    object.__setattr__(optimizer, "apply", changed)
 
 
 def _adds_loss(layer: Any) -> bool:

@@ -205,7 +205,7 @@ def _innermost(message: str) -> str:
     if not message.lstrip().startswith("in user code:"):
         return message
     *_, last = _QUOTED_FRAME.split(message)
-    return last.partition("\n\n")[2] or message
+    return re.split(r"\n\s*\n", last, maxsplit=1)[-1] or message
 
 
 def _place(error: BaseException) -> Optional[str]:

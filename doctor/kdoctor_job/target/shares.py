@@ -12,6 +12,7 @@ from kdoctor_job.target import measures
 from kdoctor_job.target.batches import last_bit
 from kdoctor_job.target.measures import TOLERANCE
 from kdoctor_job.target.options import state_held
+from kdoctor_job.target.own_fit import as_keras_gets
 from kdoctor_job.target.parts import keras_of
 from kdoctor_job.target.random_numbers import random_numbers_fixed
 
@@ -23,25 +24,35 @@ _LINEAR = 0.02
 """If a step of SGD with a batch differs from the mean of those with its shares by more, it is another one."""
 
 
+_ROUNDING = 1e-5
+"""Of a mean in float32. Losses before the first step are so similar that only this shows other weights of examples."""
+
+
 def of_whole_batch(model: Any, batch: Any, replicas: int) -> Optional[str]:
     """The first part of the job whose value for a batch does not follow from the values for its shares.
 
     That is ``outputs`` if those of an example depend on the others, ``layers`` if what layers add to the loss is not a
     mean over the examples, ``loss`` if the rest of the loss is neither a mean nor a sum; None if none of them is known.
+    An output without a row for each example, as the loss that models of Hugging Face return, is a part of the loss.
     Shares that are alike have almost the value of the whole. The gradient of the loss shows the difference.
     """
     leaves = tf.nest.flatten(batch)
     shares = zip(*(np.split(leaf, replicas) for leaf in leaves))
     whole, *parts = (_values_of(model, tf.nest.pack_sequence_as(batch, rows)) for rows in (leaves, *shares))
-    known = min(map(len, (whole, *parts)))
+    known, exact = min(map(len, (whole, *parts))), max(_ROUNDING, last_bit(model))
     outputs, layers, loss, slopes = range(4)
 
     def are_joined(place: int, factor: int = 1, allowed: float = TOLERANCE) -> bool:
         pairs = zip(whole[place], zip(*(part[place] for part in parts)))
-        return all(_equal(factor * one, np.concatenate(ones), allowed) for one, ones in pairs)
+        rows = [(one, ones) for one, ones in pairs if len(one) == len(leaves[0])]
+        return all(_equal(factor * one, np.concatenate(ones), allowed) for one, ones in rows)
 
     if known > outputs and not are_joined(outputs):
         return "outputs"
+    for place, one in enumerate(whole[outputs] if known > outputs else ()):
+        mean = np.mean([part[outputs][place] for part in parts], axis=0)
+        if len(one) != len(leaves[0]) and not any(_equal(one, factor * mean, exact) for factor in (1, replicas)):
+            return "loss"
     if known > layers and not _equal(whole[layers], np.mean([part[layers] for part in parts])):
         return "layers"
     if known <= loss:
@@ -86,7 +97,7 @@ def _values_of(model: Any, rows: Any) -> List[Any]:
     """
     values: List[Any] = []
     with contextlib.suppress(Exception), random_numbers_fixed(), state_held(model):
-        inputs, targets, weights = keras_of(model).utils.unpack_x_y_sample_weight(rows)
+        inputs, targets, weights = keras_of(model).utils.unpack_x_y_sample_weight(as_keras_gets(model, rows))
         outputs = model(inputs, training=False)
         values.append([np.atleast_1d(np.asarray(leaf, "float64")) for leaf in tf.nest.flatten(outputs)])
         values.append(float(sum(map(tf.reduce_sum, model.losses))))

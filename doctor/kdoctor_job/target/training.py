@@ -9,9 +9,10 @@ import numpy as np
 import tensorflow as tf
 
 from kdoctor_job.target import masks, measures
+from kdoctor_job.target.batches import dataset
 from kdoctor_job.target.cloning import CopyError
 from kdoctor_job.target.comparing import Comparison, why_incomparable
-from kdoctor_job.target.copies import NotBuiltError, Setup
+from kdoctor_job.target.copies import Copier, NotBuiltError, Setup
 from kdoctor_job.target.epoch import Epoch
 from kdoctor_job.target.evaluating import leaf
 from kdoctor_job.target.layers import random_layers
@@ -20,6 +21,7 @@ from kdoctor_job.target.options import (
     BUILT_LATE,
     GRADIENTS,
     NO_CALL,
+    SPARSE,
     STATE,
     UNSET,
     Option,
@@ -79,7 +81,8 @@ class JobTrainer:
         try:
             trained, without = self._train_own(phase)
         except NotBuiltError as error:
-            self._say_how_it_ends(str(error))
+            if self._built_by_fit(str(error)):
+                self._train(phase)
             return
         except (CopyError, SpentError) as error:
             self._say(not_run=str(error))
@@ -113,6 +116,7 @@ class JobTrainer:
         used = {
             STATE: ", ".join(list(own_state(copy))[:_NAMES_SHOWN]),
             GRADIENTS: ", ".join(changing_gradients(copy)[:_NAMES_SHOWN]),
+            SPARSE: ", ".join(self._trials.sparse[:_NAMES_SHOWN]),
         }
         unset = [Option(name, used.get(name, name)) for name in UNSET if used.get(name, name)]
         options = [*built, *known, *unset]
@@ -140,16 +144,21 @@ class JobTrainer:
             return None if is_out_of_memory(error) else False
         return True
 
-    def _say_how_it_ends(self, reason: str) -> None:
-        """What ``fit`` does with a model that cannot be built with a batch: it may raise, too, or train."""
+    def _built_by_fit(self, reason: str) -> bool:
+        """Have ``fit`` build a copy that cannot be called, which the others are copies of; whether that is possible."""
+        trials = self._trials
         try:
-            self._trials.on_its_data(self._epoch(), None)
-        except (CopyError, PartError, SpentError):
+            with trials.strategy.scope():
+                made = trials.copier.make()
+            made.fit(dataset(trials.batches[:1], is_static=trials.is_static), epochs=1, verbose=0)
+        except CopyError:
             self._say(not_run=reason)
         except Exception as error:
             self._say_error(error)
         else:
-            self._say(not_run=reason)
+            trials.copier = Copier(made, len(trials.batches), is_trained=True)
+            return True
+        return False
 
     def _examples(self, setup: Setup, phase: Phase) -> Facts:
         """How many examples the data as it is has, and how many of them ``fit`` trains."""

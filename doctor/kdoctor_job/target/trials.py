@@ -21,7 +21,8 @@ from kdoctor_job.target.fitting import FitArguments
 from kdoctor_job.target.layers import layers_of
 from kdoctor_job.target.measures import numbers
 from kdoctor_job.target.model import is_real
-from kdoctor_job.target.options import build_optimizers, optimizers_in, places_built
+from kdoctor_job.target.options import build_optimizers, optimizers_in, places_built, watch_sparse
+from kdoctor_job.target.own_fit import as_keras_gets
 from kdoctor_job.target.parts import keras_of, replica_devices
 from kdoctor_job.target.random_numbers import (
     random_numbers_added,
@@ -132,6 +133,8 @@ class Trials:
     """Whether two replicas drew equal numbers in all steps on the job's data; None if none were seen."""
     numpy_draws: bool = field(default=False, init=False)
     """Whether NumPy draws numbers when such a step is traced, and never after that."""
+    sparse: List[str] = field(default_factory=list, init=False)
+    """The variables whose gradients list rows, in a step on the job's data."""
     rows: Optional[int] = field(default=None, init=False)
     """Examples that :meth:`cut` left in each batch; None if it was not called."""
     _mirrored: Optional[Copy] = field(default=None, init=False)
@@ -250,12 +253,12 @@ class Trials:
 
         return tf.nest.map_structure(converted, list(self.batches)) if setup.precise else self.batches
 
-    def on_its_data(self, epoch: Epoch, setup: Optional[Setup], phase: Optional[Phase] = None) -> int:
+    def on_its_data(self, epoch: Epoch, setup: Setup, phase: Optional[Phase] = None) -> int:
         """Train a new copy for an epoch on the data as the job has it.
 
         Args:
             epoch: the data.
-            setup: what the copy has of the job; None for the model as the job makes it.
+            setup: what the copy has of the job.
             phase: gets the name of each step.
 
         Returns:
@@ -267,17 +270,14 @@ class Trials:
         """
         with self._timed(), _variables_made(None) as created:
             with self.strategy.scope():
-                if setup is None:
-                    made = Copy(self.copier.make(), None, self.strategy, created)
-                else:
-                    made = self._ready(None, setup, self.strategy, created)
+                made = self._ready(None, setup, self.strategy, created)
                 trained, drawn = count_examples(made.made), of_each_replica(tf.float64)
-                in_numpy = watch_numpy(made.made)
+                in_numpy, sparse = watch_numpy(made.made), watch_sparse(made.made)
             more = {} if self.fit is None else self.fit.of_copies()
             with random_numbers_added(drawn):
                 fit(made.made, epoch, {**more, "callbacks": [_clock(made, phase)]})
+            self.numpy_draws, self.sparse = in_numpy(), sparse()
             sums = [one.numpy() for one in self.strategy.experimental_local_results(drawn)]
-            self.numpy_draws = in_numpy()
             self.draws_alike = len(set(sums)) < len(sums) if any(sums) else None
             self._mirrored = made
             self._built = places_built(made.made)
@@ -290,9 +290,8 @@ class Trials:
             The losses of both steps; None for one that is not finite.
         """
         cut = tf.nest.map_structure(lambda leaf: leaf[: self.final], self.batches[0])
-        if self._mirrored is None:
-            return []
-        return self._train(self._mirrored, [self.batches[0], cut], Setup(own=False), None).losses
+        made = self._mirrored
+        return self._train(made, [self.batches[0], cut], Setup(own=False), None).losses if made else []
 
     def reset(self, sign: int = 1) -> None:
         """Give both copies the weights that they started with, or kernels of the other sign for other outputs."""
@@ -313,7 +312,7 @@ class Trials:
         build_optimizers(alone, self._built)
         if self._built and hasattr(alone, "_symbolic_build"):
             with contextlib.suppress(Exception):  # a model without call
-                alone._symbolic_build(data_batch=self.batches[0])  # noqa: SLF001 - fit calls it under a strategy
+                alone._symbolic_build(data_batch=as_keras_gets(alone, self.batches[0]))  # noqa: SLF001 - as fit does
 
     def _arguments(self, setup: Setup) -> Dict[str, Any]:
         """Arguments of ``fit``. Only the job's own optimizer needs a validation."""

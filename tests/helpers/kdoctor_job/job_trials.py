@@ -332,7 +332,10 @@ def _shares(_: Any) -> dict[str, Any]:
     outputs = {
         "each": lambda hidden: hidden,
         "similarities": lambda hidden: tf.matmul(hidden, hidden, transpose_b=True),
-        "one number": tf.reduce_sum,
+        "sum": tf.reduce_sum,
+        "mean of some": lambda hidden: (
+            tf.reduce_sum(tf.nn.relu(hidden)) / tf.math.count_nonzero(hidden > 0, dtype="float32")
+        ),
     }
     numbers = np.random.default_rng(1).normal(size=(8, 4)).astype("float32")
     found = {}

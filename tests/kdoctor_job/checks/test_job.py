@@ -246,7 +246,7 @@ test_examples = table(
     fails(run(training=LOST), "of 128 examples, fit trained 80.", of=["your data"], unsaid="from_generator"),
     fails(run(training=LOST, data={"kind": "generator"}), "from_generator"),
     fails(run(training={"examples": 128, "examples_trained": 136})),
-    fails(run(training={"examples_problem": NO_MEAN}), "vectorize the strings"),
+    fails(run(training={"examples_problem": NO_MEAN}), "vectorize strings"),
     fails(run(training={"examples_problem": "ValueError: of the job"}), "fix the error"),
     skips(run(training={"examples": None})),
     unknown(run(training={"examples_trained": None})),

@@ -132,6 +132,25 @@ CONVERTED_KERAS_MESSAGE = """in user code:
     Arguments received by Net.call():
       • training=True
 """
+TWICE_CONVERTED_MESSAGE = """in user code:
+
+    File "/opt/job/train.py", line 9, in call  *
+        return self.part(rows)
+
+    ValueError: Exception encountered when calling layer 'part' (type Part).
+   \x20
+    in user code:
+   \x20
+        File "/opt/job/train.py", line 5, in call  *
+            raise ValueError("inside")
+   \x20
+        ValueError: inside
+   \x20
+   \x20
+    Call arguments received by layer 'part' (type Part):
+      • rows=tf.Tensor(shape=(None, 1), dtype=float32)
+"""
+"""Of Keras 2, which indents empty lines, too."""
 QUOTED_MESSAGE = """ValueError: cannot reshape array of size 3 into shape (7,)
 Traceback (most recent call last):
 
@@ -151,6 +170,7 @@ Exception encountered: Cannot deserialize object of type `Reg`."""
     (KERAS_MESSAGE, "ValueError: Matrix size-incompatible: In[0]: [32,1], In[1]: [4,4]"),
     (CONVERTED_MESSAGE, "ValueError: matmul: size 4 is different from 3 (/opt/job/train.py:14)"),
     (CONVERTED_KERAS_MESSAGE, "ValueError: not alone (/opt/job/train.py:9)"),
+    (TWICE_CONVERTED_MESSAGE, "ValueError: inside (/opt/job/train.py:5)"),
     (QUOTED_MESSAGE, "ValueError: cannot reshape array of size 3 into shape (7,) (/opt/job/data.py:10)"),
     (NESTED_MESSAGE, "ValueError: Cannot deserialize object of type `Reg`."),
     ("", "ValueError"),

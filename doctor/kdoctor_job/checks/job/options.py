@@ -11,8 +11,9 @@ from kdoctor_job.facts import JobModel
 _ELSEWHERE = ("clipping", "steps_per_execution", "masks")
 """Options with a separate check."""
 _BUILT_LATE, _GRADIENTS, _NO_CALL = "optimizer built late", "changed gradients", "model without call"
-_NAMED = (STATE, _GRADIENTS)
-"""Options whose value names what the job's own code has."""
+_SPARSE = "sparse gradients"
+_NAMED = (STATE, _GRADIENTS, _SPARSE)
+"""Options whose value names what the job has of it."""
 _UNSET = {_NO_CALL: "a model without call()", _BUILT_LATE: "an optimizer that the first train_step builds"}
 """What no argument sets, and how the job uses it."""
 _REMEDIES: dict[str, Remedy | str] = {
@@ -24,7 +25,7 @@ _REMEDIES: dict[str, Remedy | str] = {
     "run_eagerly": "Compile with run_eagerly=False.",
     "added losses": defect("smoke.synchronized-added-loss").fix,
     "loss objects of layers": defect("smoke.loss-object-in-layer").fix,
-    "sparse gradients": defect("smoke.position-embedding").fix,
+    _SPARSE: defect("smoke.position-embedding").fix,
     _GRADIENTS: Remedy.configure(
         "Change the sum over all replicas: in the update_step of your optimizer, which gets it, or in train_step what "
         "all_reduce returns, divided by their number.",

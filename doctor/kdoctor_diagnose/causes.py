@@ -13,7 +13,17 @@ from packaging.version import Version
 from kdoctor.failures.known import Certainty, KnownFailure, KnownFailures
 from kdoctor.failures.tables import described
 from kdoctor.text.lists import grouped
-from kdoctor_diagnose.endings import END, INFORMS, WARNED, hangs, has_ended, is_complete, last_words, words_after
+from kdoctor_diagnose.endings import (
+    END,
+    EXIT_CODE,
+    INFORMS,
+    WARNED,
+    hangs,
+    has_ended,
+    is_complete,
+    last_words,
+    words_after,
+)
 from kdoctor_diagnose.found import FATAL, ErrorLine, Event, Scan
 from kdoctor_diagnose.recogniser import EXCEPTION
 from kdoctor_diagnose.tracebacks import TITLE
@@ -104,16 +114,18 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
     fatal = [group for group in roots if group.fatal and group not in passed]
     mild = [group for group in roots if not group.fatal and group not in passed]
     failed = next((line for line in unknown if line.score > _FAILED), None)
-    if failed and not fatal and all(TITLE in line.text for line in unknown):
+    if failed and not fatal and all(TITLE in line.text or EXIT_CODE.search(line.text) for line in unknown):
         # The log ends before the exception. A loss that was not finite, or the line before, is the nearest to a cause.
         silent = [group for group in mild if group.failure.kind == "silent" or _ends_at(group, unknown)]
         mild, fatal = [group for group in mild if group not in silent], silent
+        for group in silent:
+            group.doubts += bool(EXIT_CODE.search(unknown[0].text))
     if failed and not fatal:
         return Verdict([], [*mild, *passed], ruled_out, unknown)
     follows = bool(fatal) and (fatal[0].failure.follows or fatal[0].first.at_end)
     # A line without a traceback, after which the training made progress, is not what the end followed.
     ends = (line for line in unknown if line.is_raised or line.line >= found.progress.get(line.log, 0))
-    earliest = min(map(order, (line for line in ends if line.score > _FAILED)), default=None)
+    earliest = min((order(line) for line in ends if line.score > _FAILED or _is_before(fatal[:1], line)), default=None)
     if follows and earliest and (earliest < order(fatal[0].first) or TITLE in fatal[0].first.text):
         return Verdict([], [*fatal, *mild, *passed], ruled_out, unknown)
     mild.sort(key=lambda group: _MILD.index(group.failure.kind))
@@ -133,18 +145,29 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
 
 
 def _ends_at(group: Group, cuts: list[ErrorLine]) -> bool:
-    """Whether a failure to use a GPU is right before a traceback that is cut."""
-    is_near = any(cut.log == group.first.log and 0 < cut.line - group.events[-1].last <= _LAST for cut in cuts)
+    """Whether a failure to use a GPU is right before a traceback that is cut, or all that a failed program said."""
+    cuts = [cut for cut in cuts if cut.log == group.first.log]
+    is_near = any(EXIT_CODE.search(cut.text) or 0 < cut.line - group.events[-1].last <= _LAST for cut in cuts)
     return is_near and group.failure.kind == "registration" and not group.failure.without_gpus
 
 
 def _wrong_with(end: Group, mild: list[Group], passed: list[Group]) -> list[Group]:
     """What can have ended a job that was ended from outside: that it was slow, or what stops nothing by itself."""
-    is_echo = end.failure.follows and end.failure.certainty == _CERTAINTIES[0]
     slow = [group for group in (*mild, *passed) if group.failure.kind in ("registration", "slow")]
     if slow and end.failure.ends_a_slow_job:
         return slow
-    return [group for group in mild if is_echo and group.failure.kind in _CAN_END]
+    return [group for group in mild if _is_echo(end) and group.failure.kind in _CAN_END]
+
+
+def _is_before(end: list[Group], line: ErrorLine) -> bool:
+    """Whether a line, not of a traceback, is right before what only reports that a process failed."""
+    ends = [group for group in end if _is_echo(group) and group.failure.ends_a_hang and group.first.log == line.log]
+    near = (group.first.line - line.line for group in ends)
+    return any(0 < lines <= _LAST for lines in near) and not line.text.lstrip().startswith("File ")
+
+
+def _is_echo(group: Group) -> bool:
+    return group.failure.follows and group.failure.certainty == _CERTAINTIES[0]
 
 
 def _is_usual(group: Group, found: Scan) -> bool:
@@ -383,7 +406,8 @@ def _unknown(found: Scan, groups: list[Group]) -> list[ErrorLine]:
         and (error.score >= _FAILED or error.line >= found.progress.get(error.log, 0))
         and not any(log == error.log and start < error.line < end for log, start, end in known)
     ]
-    said = [error for error in lines if not _GENERIC.search(error.text)]
+    exits = [error for error in lines if EXIT_CODE.search(error.text)]
+    said = [error for error in lines if not (_GENERIC.search(error.text) or error in exits)]
     lines = said if said or known else lines
     lines += [*_before_cut(lines, found)][-1:]
     if any(error.score == EXCEPTION for error in lines):
@@ -395,9 +419,10 @@ def _unknown(found: Scan, groups: list[Group]) -> list[ErrorLine]:
     first = [error for error in lines if error.score >= min(best, _FAILED + 1)]
     rest = [error for error in lines if error not in first]
     shown = [*first, *sorted(rest, key=lambda error: -error.score)]
-    if best <= _FAILED - (1 if has_ended(found) else 2):  # of the level error: the failure only if nothing follows
+    if best <= _FAILED - (1 if has_ended(found) else 2) and not exits:
+        # Of the level error: the failure only if nothing follows.
         shown = [error for error in shown if error in last or found.lines[error.log] - error.line < _LAST]
     unique: dict[str, ErrorLine] = {}
-    for error in shown:
+    for error in (*shown, *exits):
         unique.setdefault(error.text, error)
     return [*unique.values()][:_SHOWN]

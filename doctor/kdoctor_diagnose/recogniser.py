@@ -53,7 +53,7 @@ _EXIT = r"xit(?:ed)?[ _]?(?: with)?(?: an?)?(?: non-?zero)? ?(?i:(?:status )?(?:
 _SIGNAL = (
     rf"(?i:\be{_EXIT}(?P<code>-\d{{1,2}}|1[34]\d)\b"
     r"|(?:\b(?:received|caught|raising|by|from|on|exit|with)|\() ?signal(?: termination)?[: ]{1,3}(?P<number>\d{1,2})\b"
-    r"|\bFAILED +0:(?P<step>\d{1,2})$|(?:signal |signals?\.|negsignal\.|\*\*\* )(?P<name>SIG[A-Z]{3,4})\b"
+    r"|\bFAILED +0:(?P<step>\d{1,2})$|(?:(?<!closing )signal |signals?\.|negsignal\.|\*\*\* )(?P<name>SIG[A-Z]{3,4})\b"
     r"|\b(?P<worker>SIG[A-Z]{3,4})(?:\(-\d| received))"
 )
 """How schedulers, launchers, shells and libraries say by which signal a process ended."""
@@ -83,7 +83,7 @@ ERRORS: tuple[tuple[int, str], ...] = (
     (8, r"^.{0,2}xception has occurred: \w"),
     *((8, rf"^Exception {word} .{{1,80}}?: \S") for word in ("in", "while", "during")),
     (6, _SIGNAL),
-    (6, rf"\b[Ee]{_EXIT}(?!0\b)\d"),
+    *((6, text) for text in (rf"\b[Ee]{_EXIT}(?!0\b)\d", "has detected the following error: ")),
     *((8, text) for text in (r"^ *what\(\): ", "Check failed: ", "LLVM ERROR: ", "Non-OK-status: ", _STATUS)),
     *((8, text) for text in ("failed assertion [`']", ": Assertion [`'].{1,300}failed", r"^Status: [A-Z_]{5,30}: ")),
     *((8, text) for text in (r"malloc: \*\*\* error for object", "double free or corruption", r"munmap_chunk\(\): ")),

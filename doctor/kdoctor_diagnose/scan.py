@@ -5,7 +5,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import accumulate, chain
+from itertools import accumulate, chain, takewhile
 
 from kdoctor.errors import UsageError
 from kdoctor.text.sanitize import clean
@@ -50,10 +50,13 @@ _LOSS, _STEP = b"loss", re.compile(rb"(?i)\b(?:step|epoch|iter\w{0,10}|batch)\W{
 """The progress of a custom loop, and the word by which it is found."""
 _TOGETHER = re.compile(rb"(Epoch \d+/(?!1\n)\d+)\n(?:(?!Epoch |Traceback).*\n){0,3}\1\n")
 """The same epoch begins twice. A job that was started again writes more in between."""
+_GLOG = re.compile(rb"\b[IWEF] ?\w* .*\.(?:cc|py|h):")
+"""What TensorFlow writes once a process."""
 _LOGGED = b"INFO"
 _TITLE = TITLE.encode()
 """In a line of a logger, which is written at once."""
 _TQDM = (b"it/s", b"s/it")
+_COUNT = re.compile(rb"(\d+/\d+) \[\d")
 _NUMBER = re.compile(rb"[\d?] ?(?:\xc2?[mu\xb5])?$")
 """What a bar has before these; a path or code does not (``ckpt/step_3``, ``git/src``)."""
 _BUFFER = 8192
@@ -64,8 +67,11 @@ _WELL = re.compile(
     rf"(?i)^{_LSF_WELL}$|" + r"^(?!.*(?:fail|error)).*\b(?:train|job|run|fit|script|experiment)\w*\b.{0,40}\bsuccess"
 )
 """A last line that says how it ended."""
-_MARGIN, _SEVERAL = re.compile(rb"(?:[ \t]{0,16}>|(?:[ \t]{1,16}\|){2,8})?[ \t]{1,16}"), 2
-"""What may be before each line of a log that was quoted or pasted, and from how many lines on."""
+_SEPARATOR = re.compile(r"(?s)\s+$|(?!.*\b[IWEF](?:\d{4}|(?<=: .)) )(?:.{0,60}(?:[:|>\])]|\s-))[ \t]")
+"""How what stands before each line ends, or that it is an indentation. The level of TensorFlow's lines is none."""
+_SEVERAL, _FIRST, _MOST, _BEFORE_LINE, _NARROWEST = 2, 12, 0.9, 60, 60
+"""From how many lines on something is before each line, how many show what, how large a share has it, and how late in a
+line it may be; from which width on lines are wrapped."""
 _MARKS = 20
 """Marks, from the end, among which the last progress is looked for."""
 
@@ -129,6 +135,10 @@ class _Reader:
         """By failure, process, and all failures of the line, among which the conclusion chooses."""
         self._raised: set[int] = set()
         """The lines with the exception of a traceback, which are kept with it."""
+        self._opening = b""
+        """The first line, without its digits."""
+        self._restart = 0
+        """The last line that is like it, after an exception: another run wrote to the same file."""
         self._first: list[ErrorLine] = []
         self._last: deque[ErrorLine] = deque(maxlen=_ERRORS)
 
@@ -158,8 +168,13 @@ class _Reader:
         found.stacks.end()
         found.lines.append(self._lines)
         found.sizes.append(self.size)
-        found.events += self._events.values()
-        found.errors += self._first + list(self._last)
+        events, errors = [*self._events.values()], [*self._first, *self._last]
+        failed = [event.last for event in events if event.failure.kind in FATAL] + [error.line for error in errors]
+        if max(failed, default=0) > self._restart:
+            events = [event for event in events if event.last >= self._restart]
+            errors = [error for error in errors if error.line >= self._restart]
+        found.events += events
+        found.errors += errors
         if complete:
             tail = found.tails[self._number] = self._tail()
             if tail and _WELL.match(tail[-1][1].text):
@@ -171,8 +186,12 @@ class _Reader:
         frames = text.replace(b"\r", b"\n") if b"\r" in text else text
         shapes = frames.translate(None, _DIGITS).split(b"\n")
         new = set(shapes) - self._dull
+        opening = self._opening
+        self._opening = opening or next((shape for shape in shapes if len(shape) > _SEVERAL), b"")
         if new:
             self._read_lines(text, frames.split(b"\n"), shapes, new)
+        if opening and self._raised and opening in shapes and _TITLE not in opening and not _GLOG.search(opening):
+            self._restart = self._lines + len(shapes) - shapes[::-1].index(opening)
         if self._found.stacks.is_open or any(mark in text for mark in MARKS):
             self._read_stacks(text, frames)
         self._read_progress(text)
@@ -185,7 +204,10 @@ class _Reader:
         bar, printed = _last(_PROGRESS, text), _last(_LOSS, text, _STEP, _BEFORE, _BEFORE)
         if printed >= 0 and _LOGGED in text[text.rfind(b"\n", 0, printed) + 1 : printed]:
             bar = max(bar, printed)
-        step = max(bar, printed) if max(bar, printed) >= 0 else max(_last(mark, text) for mark in _TQDM)
+        step = max(bar, printed)
+        if step < 0:
+            step = _first_written(self._before + text, len(self._before) + max(_last(mark, text) for mark in _TQDM))
+            step -= len(self._before)
         if step < 0:
             return
         line = self._found.progress[self._number] = self._lines + 1 + text.count(b"\n", 0, step)
@@ -397,17 +419,52 @@ def _last(mark: bytes, text: bytes, around: re.Pattern[bytes] = _NUMBER, before:
     return -1
 
 
+def _first_written(text: bytes, bar: int) -> int:
+    """Where a bar of tqdm had its count first: it is written again when a failure closes it."""
+    bars = [*_COUNT.finditer(text, max(0, bar - _TRACEBACK), bar)]
+    while len(bars) > 1 and bars[-1][1] == bars[-2][1]:
+        bar = bars.pop(-2).start()
+    return bar
+
+
 def _plain(text: bytes) -> bytes:
-    """The text without colours, and without what a quotation has before each line.
+    """The text without colours and what stands before each line, and with the lines joined that a terminal wrapped.
 
     Backspaces of old progress bars end a line, as carriage returns do.
     """
     text = _ESCAPES.sub(b"", text) if b"\x1b" in text else text
     text = text.replace(b"\r\n", b"\n") if b"\r\n" in text else text
     text = text.replace(b"\x08", b"\r") if b"\x08" in text else text
-    margin = _MARGIN.match(text)
-    if margin is None:
+    before = _before_each(text.split(b"\n", _FIRST)[:_FIRST])
+    if before:
+        parts = _BEFORE_LINE, re.escape(before), re.escape(before.rstrip())
+        each = rb"(?m)^(?:(.{0,%d}?)%b|%b$)" % parts
+        plain, lines = re.subn(each, rb"\1", text)
+        text = plain if lines > max(_SEVERAL, text.count(b"\n") - text.count(b"\n\n")) * _MOST else text
+    return _joined(text) if len(text) < _TRACEBACK else text
+
+
+def _before_each(lines: list[bytes]) -> bytes:
+    """What a quotation, a logger or a launcher wrote before each of the lines, behind a time or rank."""
+    # A letter at its end keeps the space with which a line ends that is empty but for this.
+    plain = [f"{line[:_BEFORE].decode('utf-8', 'replace')}$" for line in lines if line.strip() and line[:1] != b"{"]
+    texts = [split(line).text[:-1] for line in plain]
+    common = "".join(letters[0] for letters in takewhile(lambda all_: len({*all_}) == 1, zip(*texts, strict=False)))
+    common = common if len(texts) > any(map(str.isalpha, common)) + 1 else ""
+    return (_SEPARATOR.match(common) or [""])[0].encode()
+
+
+def _joined(text: bytes) -> bytes:
+    """The text with the lines joined that a terminal wrapped at its width, and empty lines in their places."""
+    lines = text.decode("utf-8", "surrogateescape").split("\n")
+    width = max(map(len, lines))
+    full = [place for place, line in enumerate(lines[:-1]) if len(line) == width]
+    breaks = [lines[place][-1:] + lines[place + 1][:1] for place in full]
+    inside = [lines[place] for place, letters in zip(full, breaks, strict=True) if letters.isalnum() and letters[1:]]
+    shapes = {line.encode("utf-8", "surrogateescape").translate(None, _DIGITS) for line in inside}
+    is_text = sum(len(letters.split()) == 1 and len(letters) > 1 for letters in breaks) * _SEVERAL >= len(full)
+    if width < _NARROWEST or len(shapes) < _SEVERAL or not is_text:
         return text
-    margins = rb"(?m)^(?:%b|(?:%b)?$)" % (re.escape(margin[0]), re.escape(margin[0].rstrip()))
-    plain, lines = re.subn(margins, b"", text)
-    return plain if lines > max(_SEVERAL, text.count(b"\n")) else text
+    for place in reversed(full):
+        lines[place : place + 2] = [lines[place] + lines[place + 1], ""]
+    return "\n".join(lines).encode("utf-8", "surrogateescape")

@@ -35,7 +35,7 @@ _WORDS: dict[Owner, str] = {
 _OWNERS = {owner: re.compile(words) for owner, words in _WORDS.items()}
 """The first that matches counts: a message that names the data or the machine says more than the class."""
 _PROGRAM = re.compile(
-    r"(?i:no such file|cannot find the (?:file|path))|Permission denied|No module named|[Ss]hapes?\b"
+    r"(?i:no such file|cannot find the (?:file|path)|^\S+: error: )|Permission denied|No module named|[Ss]hapes?\b"
     r"|same first dimension|tensors to be on the same device|^(?:numpy\..*)?_?\w*(?:Tensor|Tracer|Graph|UFunc)\w*Error"
 )
 """What is a mistake of programs where neither class nor status says anything."""

@@ -49,7 +49,7 @@ _STATUSES = (
 )
 """The codes of drivers and libraries of GPUs, whatever level the line has."""
 _SIGNALS = {item.value: item.name for item in map(signal.Signals, (4, 6, 7, 8, 9, 11, 15))}
-_EXIT = r"xit(?:ed)?[ _]?(?: with)?(?: an?)?(?: non-?zero)? ?(?i:(?:status )?(?:code|status))\W{1,10}?"
+_EXIT = r"xit(?:ed|s)?[ _]?(?: with)?(?: an?)?(?: non-?zero)?(?: return)? ?(?i:(?:status )?(?:code|status))\W{1,10}?"
 _SIGNAL = (
     rf"(?i:\be{_EXIT}(?P<code>-\d{{1,2}}|1[34]\d)\b"
     r"|(?:\b(?:received|caught|raising|by|from|on|exit|with)|\() ?signal(?: termination)?[: ]{1,3}(?P<number>\d{1,2})\b"

@@ -5,7 +5,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import accumulate, chain, takewhile
+from itertools import accumulate, chain
 
 from kdoctor.errors import UsageError
 from kdoctor.text.sanitize import clean
@@ -13,6 +13,7 @@ from kdoctor.text.secrets import mask
 from kdoctor_diagnose.found import FATAL, ErrorLine, Event, Scan
 from kdoctor_diagnose.inputs import Log, PartlyReadError
 from kdoctor_diagnose.line import Line, split, time_of
+from kdoctor_diagnose.plain import GLOG, SHORT, plain
 from kdoctor_diagnose.recogniser import EXCEPTION, Hit, Recogniser
 from kdoctor_diagnose.stacks import MARKS
 from kdoctor_diagnose.tracebacks import JUPYTER, TITLE, Frames, Raised, exception_after, frames_before, passed_on
@@ -35,9 +36,6 @@ _TAIL = 16 * 1024
 _LOOK_BACK = 4096
 """Bytes before a line in which its time may stand."""
 _DIGITS = b"0123456789"
-_ESCAPES = re.compile(rb"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\))")
-_TRACEBACK = 128 * 1024
-"""Bytes of a traceback with its message that are read together."""
 _CUT = 6
 """The score of a traceback whose end is not in the log."""
 _PROGRESS = b"s/step"
@@ -50,8 +48,8 @@ _LOSS, _STEP = b"loss", re.compile(rb"(?i)\b(?:step|epoch|iter\w{0,10}|batch)\W{
 """The progress of a custom loop, and the word by which it is found."""
 _TOGETHER = re.compile(rb"(Epoch \d+/(?!1\n)\d+)\n(?:(?!Epoch |Traceback).*\n){0,3}\1\n")
 """The same epoch begins twice. A job that was started again writes more in between."""
-_GLOG = re.compile(rb"\b[IWEF] ?\w* .*\.(?:cc|py|h):")
-"""What TensorFlow writes once a process."""
+_NO_START = re.compile(rb"(?i)epoch|step|loss|%%|Traceback|%b" % GLOG.pattern)
+"""What a first line has that is no sign of a start where it comes again."""
 _LOGGED = b"INFO"
 _TITLE = TITLE.encode()
 """In a line of a logger, which is written at once."""
@@ -67,13 +65,8 @@ _WELL = re.compile(
     rf"(?i)^{_LSF_WELL}$|" + r"^(?!.*(?:fail|error)).*\b(?:train|job|run|fit|script|experiment)\w*\b.{0,40}\bsuccess"
 )
 """A last line that says how it ended."""
-_SEPARATOR = re.compile(r"(?s)\s+$|(?!.*\b[IWEF](?:\d{4}|(?<=: .)) )(?:.{0,60}(?:[:|>\])]|\s-))[ \t]")
-"""How what stands before each line ends, or that it is an indentation. The level of TensorFlow's lines is none."""
-_SEVERAL, _FIRST, _MOST, _BEFORE_LINE, _NARROWEST = 2, 12, 0.9, 60, 60
-"""From how many lines on something is before each line, how many show what, how large a share has it, and how late in a
-line it may be; from which width on lines are wrapped."""
-_MARKS = 20
-"""Marks, from the end, among which the last progress is looked for."""
+_LEAST, _MARKS = 8, 20
+"""Letters of a first line that shows a new start, and marks, from the end, among which the last progress is."""
 
 
 def scan(logs: Sequence[Log], recogniser: Recogniser, *, most_bytes: int, deadline: float) -> Scan:
@@ -137,8 +130,8 @@ class _Reader:
         """The lines with the exception of a traceback, which are kept with it."""
         self._opening = b""
         """The first line, without its digits."""
-        self._restart = 0
-        """The last line that is like it, after an exception: another run wrote to the same file."""
+        self._starts: deque[int] = deque(maxlen=_ERRORS)
+        """The last lines like it: where an error is before one, another run wrote to the same file."""
         self._first: list[ErrorLine] = []
         self._last: deque[ErrorLine] = deque(maxlen=_ERRORS)
 
@@ -154,7 +147,7 @@ class _Reader:
         text = self._rest + block[: end or len(block)]
         self._rest = block[end:] if end else b""
         # The message of a traceback, with that of another one in it, may go on in the next block.
-        title = text.find(_TITLE, max(0, len(text) - _TRACEBACK))
+        title = text.find(_TITLE, max(0, len(text) - SHORT))
         start = text.rfind(b"\n", 0, title) + 1 if title >= 0 else 0
         if start:
             text, self._rest = text[:start], text[start:] + self._rest
@@ -169,10 +162,11 @@ class _Reader:
         found.lines.append(self._lines)
         found.sizes.append(self.size)
         events, errors = [*self._events.values()], [*self._first, *self._last]
-        failed = [event.last for event in events if event.failure.kind in FATAL] + [error.line for error in errors]
-        if max(failed, default=0) > self._restart:
-            events = [event for event in events if event.last >= self._restart]
-            errors = [error for error in errors if error.line >= self._restart]
+        failed = [event.last for event in events if event.failure.kind in FATAL]
+        failed += [error.line for error in errors if error.score >= _CUT]
+        start = max((place for place in self._starts if failed and min(failed) < place < max(failed)), default=0)
+        events = [event for event in events if event.last >= start]
+        errors = [error for error in errors if error.line >= start]
         found.events += events
         found.errors += errors
         if complete:
@@ -182,16 +176,15 @@ class _Reader:
 
     def _read(self, text: bytes) -> None:
         """Read complete lines. Logs repeat themselves, so that most lines differ from a dull one only by numbers."""
-        text = _plain(text)
+        text = plain(text)
         frames = text.replace(b"\r", b"\n") if b"\r" in text else text
         shapes = frames.translate(None, _DIGITS).split(b"\n")
         new = set(shapes) - self._dull
-        opening = self._opening
-        self._opening = opening or next((shape for shape in shapes if len(shape) > _SEVERAL), b"")
+        self._opening = self._opening or next((shape for shape in shapes if len(shape) > _LEAST), b"")
         if new:
             self._read_lines(text, frames.split(b"\n"), shapes, new)
-        if opening and self._raised and opening in shapes and _TITLE not in opening and not _GLOG.search(opening):
-            self._restart = self._lines + len(shapes) - shapes[::-1].index(opening)
+        if self._opening in shapes and not _NO_START.search(self._opening):
+            self._starts += [place for place, shape in enumerate(shapes, self._lines + 1) if shape == self._opening]
         if self._found.stacks.is_open or any(mark in text for mark in MARKS):
             self._read_stacks(text, frames)
         self._read_progress(text)
@@ -421,50 +414,7 @@ def _last(mark: bytes, text: bytes, around: re.Pattern[bytes] = _NUMBER, before:
 
 def _first_written(text: bytes, bar: int) -> int:
     """Where a bar of tqdm had its count first: it is written again when a failure closes it."""
-    bars = [*_COUNT.finditer(text, max(0, bar - _TRACEBACK), bar)]
+    bars = [*_COUNT.finditer(text, max(0, bar - SHORT), bar)]
     while len(bars) > 1 and bars[-1][1] == bars[-2][1]:
         bar = bars.pop(-2).start()
     return bar
-
-
-def _plain(text: bytes) -> bytes:
-    """The text without colours and what stands before each line, and with the lines joined that a terminal wrapped.
-
-    Backspaces of old progress bars end a line, as carriage returns do.
-    """
-    text = _ESCAPES.sub(b"", text) if b"\x1b" in text else text
-    text = text.replace(b"\r\n", b"\n") if b"\r\n" in text else text
-    text = text.replace(b"\x08", b"\r") if b"\x08" in text else text
-    before = _before_each(text.split(b"\n", _FIRST)[:_FIRST])
-    if before:
-        parts = _BEFORE_LINE, re.escape(before), re.escape(before.rstrip())
-        each = rb"(?m)^(?:(.{0,%d}?)%b|%b$)" % parts
-        plain, lines = re.subn(each, rb"\1", text)
-        text = plain if lines > max(_SEVERAL, text.count(b"\n") - text.count(b"\n\n")) * _MOST else text
-    return _joined(text) if len(text) < _TRACEBACK else text
-
-
-def _before_each(lines: list[bytes]) -> bytes:
-    """What a quotation, a logger or a launcher wrote before each of the lines, behind a time or rank."""
-    # A letter at its end keeps the space with which a line ends that is empty but for this.
-    plain = [f"{line[:_BEFORE].decode('utf-8', 'replace')}$" for line in lines if line.strip() and line[:1] != b"{"]
-    texts = [split(line).text[:-1] for line in plain]
-    common = "".join(letters[0] for letters in takewhile(lambda all_: len({*all_}) == 1, zip(*texts, strict=False)))
-    common = common if len(texts) > any(map(str.isalpha, common)) + 1 else ""
-    return (_SEPARATOR.match(common) or [""])[0].encode()
-
-
-def _joined(text: bytes) -> bytes:
-    """The text with the lines joined that a terminal wrapped at its width, and empty lines in their places."""
-    lines = text.decode("utf-8", "surrogateescape").split("\n")
-    width = max(map(len, lines))
-    full = [place for place, line in enumerate(lines[:-1]) if len(line) == width]
-    breaks = [lines[place][-1:] + lines[place + 1][:1] for place in full]
-    inside = [lines[place] for place, letters in zip(full, breaks, strict=True) if letters.isalnum() and letters[1:]]
-    shapes = {line.encode("utf-8", "surrogateescape").translate(None, _DIGITS) for line in inside}
-    is_text = sum(len(letters.split()) == 1 and len(letters) > 1 for letters in breaks) * _SEVERAL >= len(full)
-    if width < _NARROWEST or len(shapes) < _SEVERAL or not is_text:
-        return text
-    for place in reversed(full):
-        lines[place : place + 2] = [lines[place] + lines[place + 1], ""]
-    return "\n".join(lines).encode("utf-8", "surrogateescape")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from kdoctor.failures.known import KnownFailures
 from kdoctor_diagnose.found import ErrorLine, Event, Scan
 from kdoctor_diagnose.line import Line
-from kdoctor_diagnose.tracebacks import LOG_PREFIX, NO_MESSAGE, TITLE, frames_before
+from kdoctor_diagnose.tracebacks import EXIT_CODE, LOG_PREFIX, NO_MESSAGE, TITLE, frames_before
 
 _WEIGHT = 1000
 """That nothing follows says more than the message."""
@@ -36,8 +36,6 @@ _STACK = re.compile(
     r'\s*File "[^"]+", line \d+, in |\s*\[\[\{\{node |.*\[Op:\w+\]|\d+ derived errors ignored'
     r"|(?:Call a|A)rguments received by|\s+raise [A-Z]\w+"
 )
-EXIT_CODE = re.compile(r"(?i)^.{0,60}\bexit(?:ed)?(?: with)? (?:exit )?(?:code|status) [1-9]\d*\.?$")
-"""A line with which a launcher or an editor ends a log."""
 _NODE = re.compile(r"\[\[|\[Op:")
 INFORMS = re.compile(r"(?:^|[\s:])[IW](?:\d{4} | (?:tensorflow|external)/)|\b(?:INFO|WARNING|\w{0,20}Warning): ?")
 """The levels of lines that need not be about a failure."""
@@ -83,11 +81,9 @@ def hangs(found: Scan, known: KnownFailures) -> Iterator[Event]:
 def last_words(found: Scan) -> Iterator[ErrorLine]:
     """The last lines of logs that speak of a failure in any words, or that are a piece of a traceback."""
     judged = {(item.log, item.line) for item in found.errors} | {(item.log, item.last) for item in found.events}
-    ending = [item for item in found.events if item.failure.follows and item.failure.ends_a_hang]
-    ends = {(item.log, line) for item in ending for line in (item.line, item.last)}
     for log, tail in found.tails.items():
-        # Indented lines continue the one before, and how the launcher reports the end says nothing.
-        said = [item for item in tail[-END:] if not (EXIT_CODE.search(item[1].text) or (log, item[0]) in ends)]
+        # Indented lines continue the one before, and an exit code says nothing.
+        said = [item for item in tail[-END:] if not EXIT_CODE.search(item[1].text)]
         pieces = [(_PIECE, *_said_at(item, tail)) for item in _pieces(said)]
         last = [item for item in said if not item[1].text[0].isspace()]
         speaks = [(_WORDS, *item) for item in last[-1:] if _speaks_of_failure(item[1].text)]

@@ -46,8 +46,6 @@ _STATUS = re.compile(
 )
 """The status codes of TensorFlow, JAX and gRPC, however they are written, by whose error they are."""
 _CLASS = re.compile(r"(?:[A-Za-z_]\w*\.)*(?P<name>[A-Za-z_]\w*)(?:: |$)")
-_PARTS = 4
-"""Parts of a message among which the status is."""
 _VAGUE = (Exception, OSError, RuntimeError, SystemError, BufferError)
 """Classes of Python whose exceptions may be about anything."""
 
@@ -78,5 +76,5 @@ def _owner_by_class(text: str) -> Owner | None:
     kind = getattr(builtins, named["name"], None) if named else None
     if isinstance(kind, type) and issubclass(kind, Exception) and kind not in _VAGUE:
         return "program"
-    found = next(filter(None, map(_STATUS.fullmatch, text.split(": ")[:_PARTS])), None)
+    found = next(filter(None, map(_STATUS.fullmatch, text.split(": ")[:4])), None)
     return cast("Owner | None", found.lastgroup) if found else None

@@ -1,4 +1,4 @@
-"""Makes a log plain: without colours, without what stands before each line, with wrapped lines joined. It is pure."""
+"""Makes a log plain: without colours and what is before each line, with wrapped lines joined. It is pure."""
 
 import re
 from itertools import takewhile
@@ -11,7 +11,7 @@ GLOG = re.compile(rb"\b[IWEF] ?\w* .*\.(?:cc|py|h):")
 """What TensorFlow writes at the beginning of a line, which says how bad it is."""
 _ESCAPES = re.compile(rb"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\))")
 _BEFORE = re.compile(r"(?s)\s+$|(?!.*\b[IWEF](?:\d{4}|(?<=: .)) )(?:.{0,60}(?:[:|>\])]|\s-))[ \t]")
-"""How what stands before each line ends, if it is no indentation."""
+"""How what is before each line ends, unless it is an indentation."""
 _FIRST, _MOST, _NARROWEST, _SEVERAL = 12, 0.9, 60, 2
 """Lines that show what is before each, the share that has it, and from which width on several lines may be wrapped."""
 _DIGITS = dict.fromkeys(map(ord, "0123456789"))

@@ -49,12 +49,11 @@ _LOSS, _STEP = b"loss", re.compile(rb"(?i)\b(?:step|epoch|iter\w{0,10}|batch)\W{
 _TOGETHER = re.compile(rb"(Epoch \d+/(?!1\n)\d+)\n(?:(?!Epoch |Traceback).*\n){0,3}\1\n")
 """The same epoch begins twice. A job that was started again writes more in between."""
 _NO_START = re.compile(rb"(?i)epoch|step|loss|%%|Traceback|%b" % GLOG.pattern)
-"""What a first line has that is no sign of a start where it comes again."""
+"""What a first line has whose repetition is not the start of another run."""
 _LOGGED = b"INFO"
 _TITLE = TITLE.encode()
 """In a line of a logger, which is written at once."""
 _TQDM = (b"it/s", b"s/it")
-_COUNT = re.compile(rb"(\d+/\d+) \[\d")
 _NUMBER = re.compile(rb"[\d?] ?(?:\xc2?[mu\xb5])?$")
 """What a bar has before these; a path or code does not (``ckpt/step_3``, ``git/src``)."""
 _BUFFER = 8192
@@ -183,7 +182,7 @@ class _Reader:
         self._opening = self._opening or next((shape for shape in shapes if len(shape) > _LEAST), b"")
         if new:
             self._read_lines(text, frames.split(b"\n"), shapes, new)
-        if self._opening in shapes and not _NO_START.search(self._opening):
+        if self._opening and self._opening in shapes and not _NO_START.search(self._opening):
             self._starts += [place for place, shape in enumerate(shapes, self._lines + 1) if shape == self._opening]
         if self._found.stacks.is_open or any(mark in text for mark in MARKS):
             self._read_stacks(text, frames)
@@ -197,10 +196,7 @@ class _Reader:
         bar, printed = _last(_PROGRESS, text), _last(_LOSS, text, _STEP, _BEFORE, _BEFORE)
         if printed >= 0 and _LOGGED in text[text.rfind(b"\n", 0, printed) + 1 : printed]:
             bar = max(bar, printed)
-        step = max(bar, printed)
-        if step < 0:
-            step = _first_written(self._before + text, len(self._before) + max(_last(mark, text) for mark in _TQDM))
-            step -= len(self._before)
+        step = max(bar, printed) if max(bar, printed) >= 0 else max(_last(mark, text) for mark in _TQDM)
         if step < 0:
             return
         line = self._found.progress[self._number] = self._lines + 1 + text.count(b"\n", 0, step)
@@ -410,11 +406,3 @@ def _last(mark: bytes, text: bytes, around: re.Pattern[bytes] = _NUMBER, before:
         if place < 0 or around.search(text, max(0, place - before), place + after):
             return place
     return -1
-
-
-def _first_written(text: bytes, bar: int) -> int:
-    """Where a bar of tqdm had its count first: it is written again when a failure closes it."""
-    bars = [*_COUNT.finditer(text, max(0, bar - SHORT), bar)]
-    while len(bars) > 1 and bars[-1][1] == bars[-2][1]:
-        bar = bars.pop(-2).start()
-    return bar

@@ -9,6 +9,8 @@ from kdoctor.text.sanitize import clean
 from kdoctor_diagnose.line import Line, split
 
 TITLE = "Traceback (most recent call last)"
+EXIT_CODE = re.compile(r"(?i)^.{0,60}\bexit(?:ed)?(?: with)? (?:exit )?(?:code|status) [1-9]\d*\.?$")
+"""A line with which a launcher or an editor ends a log."""
 _MOST_LINES = 400
 """Lines after the title among which its end is looked for, and lines that a message may have."""
 _LONGEST = 4000

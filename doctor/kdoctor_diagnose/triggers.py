@@ -1,7 +1,6 @@
 """Finds the few lines of a log that can have a pattern, with one regular expression over whole blocks.
 
-Each pattern is found by a short piece of its text, its trigger. Triggers begin with letters that are rare in logs, so
-that the search skips most of a block.
+Each pattern is found by a short piece of its text, its trigger.
 """
 
 import re
@@ -10,17 +9,15 @@ from typing import TypeAlias
 
 from kdoctor.failures.pattern import literals
 
-_FREQUENT = frozenset(" 0123456789=.eatsonrlicp/:-dmu_")
-_LEAST, _MOST = 5, 12
-"""The most frequent characters of logs, and the letters of a trigger."""
+_MOST = 12
+"""Letters of a trigger."""
+
 _Tree: TypeAlias = "dict[str, _Tree]"
 
 
 def trigger_of(pattern: str) -> str:
-    """The piece of a pattern's text by which it is found: the beginning of its longest one, from a rare letter on."""
-    text = max(literals(pattern), key=len)
-    start = next((place for place, letter in enumerate(text[:-_LEAST]) if letter not in _FREQUENT), 0)
-    return text[start : start + _MOST]
+    """The piece of a pattern's text by which it is found: the end of its longest one, which fewer lines have."""
+    return max(literals(pattern), key=len)[-_MOST:]
 
 
 def compile_triggers(triggers: Iterable[str]) -> re.Pattern[bytes]:

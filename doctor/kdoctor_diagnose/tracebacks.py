@@ -64,10 +64,8 @@ LOG_PREFIX = re.compile(
     r"|^.{0,400}?(?::\d+:\d+: error: |\.py:\d+: (?=\w{0,40}Warning: ))"
 )
 """What glog, absl and compilers write before a message: the time and a place in the source."""
-_QUOTED = re.compile(r"^(?:[ >|`*'\"]|E {2})*(?:raise |\(\d\) )?")
-"""What pytest, Markdown, code and a list of errors have before an exception."""
-_UNFILTERED = re.compile(r"^(?:[\w.]+\.)?UnfilteredStackTrace: (?=\S)")
-"""JAX raises it with another exception as its message."""
+_QUOTED = re.compile(r"^(?:[ >|`*'\"]|E {2})*(?:raise |\(\d\) |(?:[\w.]+\.)?UnfilteredStackTrace: (?=\S))?")
+"""What pytest, Markdown, code, a list of errors and JAX have before an exception."""
 _IN_PROSE = re.compile(rf"^[^`]{{1,300}}`(?P<said>{_NAME}(?:Error|Exception): [^`]+)`.*")
 _REPORTED = re.compile(r"^.*Error reported to Coordinator: <class '(?P<name>[\w.]+)'>, ")
 SEPARATOR = re.compile(r"[/\\]")
@@ -212,7 +210,7 @@ def message_alone(text: str) -> str:
     if TITLE in text:
         named = JUPYTER.search(text)
         return f"{named['name'] if named else 'Exception'}: the log ends before its message"
-    text = _UNFILTERED.sub("", LOG_PREFIX.sub("", _QUOTED.sub("", text)))
+    text = LOG_PREFIX.sub("", _QUOTED.sub("", text))
     text = _IN_PROSE.sub(r"\g<said>", text)
     text = _REPORTED.sub(lambda found: f"{found['name']}: ", text).replace(" (see above for traceback)", "")
     name, _, said = text.partition(": ")
@@ -244,7 +242,7 @@ def _raised(place: int, line: Line, lines: Sequence[bytes], frames: Frames) -> R
     inner, _, inner_said = said.partition(": ")
     if inner_said and _EXCEPTION.match(said) and _CLASS.search(inner):  # of a function that TensorFlow called
         name, said = inner, inner_said
-        frames.own = _place_of(said, rest) or frames.own
+        frames.own = Frames(takewhile(lambda text: not text.endswith(f": {said}"), rest)).own or frames.own
     if said.startswith(("'", '"')) and _LITERAL.search(said):  # a KeyError writes its message, with what Keras adds
         parts = _LITERAL.split(said.strip("'\""))
         said = next((part for part in parts if not (_WRAPPER.match(part) or NO_MESSAGE.match(part))), said)
@@ -255,16 +253,6 @@ def _raised(place: int, line: Line, lines: Sequence[bytes], frames: Frames) -> R
 def unquoted(text: str) -> str:
     """A message without the end of a quotation in Markdown whose beginning is elsewhere."""
     return text.rstrip("`*") if text.count("`") % 2 or text.endswith("**") else text
-
-
-def _place_of(said: str, lines: Iterable[str]) -> str | None:
-    """The last place in the program's own files in the traceback that ends with a message."""
-    frames = Frames()
-    for text in lines:
-        frames.read(text)
-        if text.endswith(f": {said}"):
-            return frames.own
-    return None
 
 
 def _message(head: Line, lines: Sequence[bytes], first: int) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from packaging.specifiers import SpecifierSet
@@ -16,7 +16,7 @@ from kdoctor.text.lists import grouped
 from kdoctor_diagnose.endings import END, INFORMS, WARNED, hangs, has_ended, is_complete, last_words, words_after
 from kdoctor_diagnose.found import FATAL, ErrorLine, Event, Scan
 from kdoctor_diagnose.recogniser import EXCEPTION
-from kdoctor_diagnose.tracebacks import TITLE
+from kdoctor_diagnose.tracebacks import EXIT_CODE, TITLE
 
 _MILD = ("silent", "registration", "slow", "harmless")
 _CAN_END = frozenset({"registration", "silent", "slow"})
@@ -30,8 +30,6 @@ NEAR = 60
 _LAST = 2
 _SAID = re.compile(r"(?<=: ).{10,60}")
 """The beginning of a message, which can be recognised in another one."""
-_LOGGED = re.compile(r"(?:[Ee]xception|[Ee]rror)\b[^:]{0,60}: \S")
-"""What a logger says before the traceback of an exception."""
 _GENERIC = re.compile(
     r"Graph execution error|root error\(s\) found|Exception encountered when calling|The above exception was the direct"
     r"|^(?:subprocess\.)?CalledProcessError|^SystemExit|ChildFailedError|terminate called after throwing"
@@ -105,15 +103,15 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
     mild = [group for group in roots if not group.fatal and group not in passed]
     failed = next((line for line in unknown if line.score > _FAILED), None)
     if failed and not fatal and all(TITLE in line.text for line in unknown):
-        # The log ends before the exception. A loss that was not finite, or the line before, is the nearest to a cause.
-        silent = [group for group in mild if group.failure.kind == "silent" or _ends_at(group, unknown)]
+        # The log ends before the exception. A loss that was not finite is the nearest to a cause.
+        silent = [group for group in mild if group.failure.kind == "silent"]
         mild, fatal = [group for group in mild if group not in silent], silent
     if failed and not fatal:
         return Verdict([], [*mild, *passed], ruled_out, unknown)
     follows = bool(fatal) and (fatal[0].failure.follows or fatal[0].first.at_end)
     # A line without a traceback, after which the training made progress, is not what the end followed.
     ends = (line for line in unknown if line.is_raised or line.line >= found.progress.get(line.log, 0))
-    earliest = min(map(order, (line for line in ends if line.score > _FAILED)), default=None)
+    earliest = min((order(line) for line in ends if line.score > _FAILED), default=None)
     if follows and earliest and (earliest < order(fatal[0].first) or TITLE in fatal[0].first.text):
         return Verdict([], [*fatal, *mild, *passed], ruled_out, unknown)
     mild.sort(key=lambda group: _MILD.index(group.failure.kind))
@@ -132,18 +130,12 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
     return Verdict([], passed, ruled_out, [line for line in unknown if found.lines[line.log] - line.line < END])
 
 
-def _ends_at(group: Group, cuts: list[ErrorLine]) -> bool:
-    """Whether a failure to use a GPU is right before a traceback that is cut."""
-    is_near = any(cut.log == group.first.log and 0 < cut.line - group.events[-1].last <= _LAST for cut in cuts)
-    return is_near and group.failure.kind == "registration" and not group.failure.without_gpus
-
-
 def _wrong_with(end: Group, mild: list[Group], passed: list[Group]) -> list[Group]:
     """What can have ended a job that was ended from outside: that it was slow, or what stops nothing by itself."""
-    is_echo = end.failure.follows and end.failure.certainty == _CERTAINTIES[0]
     slow = [group for group in (*mild, *passed) if group.failure.kind in ("registration", "slow")]
     if slow and end.failure.ends_a_slow_job:
         return slow
+    is_echo = end.failure.follows and end.failure.certainty == _CERTAINTIES[0]
     return [group for group in mild if is_echo and group.failure.kind in _CAN_END]
 
 
@@ -353,16 +345,6 @@ def _repeats(later: ErrorLine, first: ErrorLine) -> bool:
     return is_other and any(said[0] in other for said, other in pairs if said)
 
 
-def _before_cut(lines: list[ErrorLine], found: Scan) -> Iterator[ErrorLine]:
-    """What the process said shortly before the tracebacks without an end, if nothing else is unknown."""
-    cuts = [line for line in lines if line.score > _FAILED]
-    for error in found.errors if cuts and all(TITLE in cut.text for cut in cuts) else ():
-        near = [cut for cut in cuts if error.log == cut.log and cut.line - NEAR < error.line < cut.line]
-        is_logged = any(cut.line == error.line + 1 for cut in near) and _LOGGED.search(error.text)
-        if near and (error.score > _FAILED or is_logged) and TITLE not in error.text:
-            yield replace(error, score=EXCEPTION, own=error.own or near[0].own)
-
-
 def _unknown(found: Scan, groups: list[Group]) -> list[ErrorLine]:
     """The lines that look like a failure and that no recognised message explains."""
     # A traceback comes before the message that explains it. The cause comes before a mere consequence.
@@ -383,9 +365,9 @@ def _unknown(found: Scan, groups: list[Group]) -> list[ErrorLine]:
         and (error.score >= _FAILED or error.line >= found.progress.get(error.log, 0))
         and not any(log == error.log and start < error.line < end for log, start, end in known)
     ]
-    said = [error for error in lines if not _GENERIC.search(error.text)]
+    exits = [error for error in lines if EXIT_CODE.search(error.text)]
+    said = [error for error in lines if not (_GENERIC.search(error.text) or error in exits)]
     lines = said if said or known else lines
-    lines += [*_before_cut(lines, found)][-1:]
     if any(error.score == EXCEPTION for error in lines):
         lines = [error for error in lines if error.score == EXCEPTION or TITLE not in error.text]
     if lines:
@@ -395,9 +377,10 @@ def _unknown(found: Scan, groups: list[Group]) -> list[ErrorLine]:
     first = [error for error in lines if error.score >= min(best, _FAILED + 1)]
     rest = [error for error in lines if error not in first]
     shown = [*first, *sorted(rest, key=lambda error: -error.score)]
-    if best <= _FAILED - (1 if has_ended(found) else 2):  # of the level error: the failure only if nothing follows
+    if best <= _FAILED - (1 if has_ended(found) else 2) and not exits:
+        # Of the level error: the failure only if nothing follows.
         shown = [error for error in shown if error in last or found.lines[error.log] - error.line < _LAST]
     unique: dict[str, ErrorLine] = {}
-    for error in shown:
+    for error in (*shown, *exits):
         unique.setdefault(error.text, error)
     return [*unique.values()][:_SHOWN]

@@ -19,7 +19,7 @@ from kdoctor_diagnose.found import ErrorLine, Event, Scan
 from kdoctor_diagnose.inputs import Log
 from kdoctor_diagnose.line import Line
 from kdoctor_diagnose.own_error import LOOK, owner_of
-from kdoctor_diagnose.recogniser import Recogniser
+from kdoctor_diagnose.recogniser import EXCEPTION, Recogniser
 from kdoctor_diagnose.scan import scan
 from kdoctor_diagnose.tracebacks import message_alone
 
@@ -147,10 +147,11 @@ class _Writer:
             return None
         error = verdict.unknown[0]
         told = error.text if error.is_raised else message_alone(error.text)
-        owner, text = owner_of(told, error.file), shorten(" ".join(told.split()), _QUOTED)
         # Of chained exceptions the first one is the cause, and the frames of the program may be those of the next.
         near = (item.own for item in self._found.errors if item.log == error.log and 0 <= item.line - error.line < NEAR)
         program = error.own or next(filter(None, near), None)
+        owner = owner_of(told, error.file, program if error.score == EXCEPTION else None)
+        text = shorten(" ".join(told.split()), _QUOTED)
         return model.OwnError(text=text, first=self.place(error), program=program, owner=owner, look=LOOK[owner])
 
     def _fix(self, group: Group, advice: Advice) -> list[model.Step]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from kdoctor.failures.known import KnownFailures
 from kdoctor_diagnose.found import ErrorLine, Event, Scan
 from kdoctor_diagnose.line import Line
-from kdoctor_diagnose.tracebacks import LOG_PREFIX, TITLE, frames_before
+from kdoctor_diagnose.tracebacks import EXIT_CODE, LOG_PREFIX, NO_MESSAGE, TITLE, frames_before
 
 _WEIGHT = 1000
 """That nothing follows says more than the message."""
@@ -36,6 +36,7 @@ _STACK = re.compile(
     r'\s*File "[^"]+", line \d+, in |\s*\[\[\{\{node |.*\[Op:\w+\]|\d+ derived errors ignored'
     r"|(?:Call a|A)rguments received by|\s+raise [A-Z]\w+"
 )
+_NODE = re.compile(r"\[\[|\[Op:")
 INFORMS = re.compile(r"(?:^|[\s:])[IW](?:\d{4} | (?:tensorflow|external)/)|\b(?:INFO|WARNING|\w{0,20}Warning): ?")
 """The levels of lines that need not be about a failure."""
 WARNED = re.compile(r".{1,200}?:\d+: \w{0,40}Warning: ")
@@ -43,12 +44,13 @@ WARNED = re.compile(r".{1,200}?:\d+: \w{0,40}Warning: ")
 _RESULT = re.compile(
     r"(?i)^(?!.*(?:fail|error\b(?! \d)|\bno[tr]?\b|miss|cannot|abort|/step|it/s))"
     r".*\b(?:done|success\w*|finished|completed?|saved|written|exported|early stopping|restoring model weights"
+    r"|(?:total|execution|overall) (?:\w+ )?time\b.*\d"
     r"|(?:\w*(?:loss|acc\w*|error|auc|score|precision|recall|m[as]e))\W{1,4}\d)"
 )
 """A last line with what a job has done."""
 _STEP = re.compile(r"(?i)\b(?:step|iter\w{0,10}|batch)\W{0,3}(?P<step>\d+)(?!\d|/(?P=step)\b).{0,100}loss\b")
 """A step that need not be the last one."""
-_BAR = re.compile(r"\s*(?P<step>\d+)/(?P<steps>\d+) [\[\u2501]")
+_BAR = re.compile(r"(?:.{0,160}[|%] ?|\s*)(?P<step>\d+)/(?P<steps>\d+) [\[\u2501]")
 _EPOCH = re.compile(r"Epoch (?P<epoch>\d+)/(?P<epochs>\d+)$")
 _NO_WORDS = re.compile(
     rf"{LOG_PREFIX.pattern}|To enable the following instructions|WARNING: All log messages before absl"
@@ -80,10 +82,12 @@ def last_words(found: Scan) -> Iterator[ErrorLine]:
     """The last lines of logs that speak of a failure in any words, or that are a piece of a traceback."""
     judged = {(item.log, item.line) for item in found.errors} | {(item.log, item.last) for item in found.events}
     for log, tail in found.tails.items():
-        pieces = [(_PIECE, *item) for item in _pieces(tail[-END:])]
-        last = [item for item in tail[-END:] if not item[1].text[0].isspace()]  # others continue the one before
+        # Indented lines continue the one before, and an exit code says nothing.
+        said = [item for item in tail[-END:] if not EXIT_CODE.search(item[1].text)]
+        pieces = [(_PIECE, *_said_at(item, tail)) for item in _pieces(said)]
+        last = [item for item in said if not item[1].text[0].isspace()]
         speaks = [(_WORDS, *item) for item in last[-1:] if _speaks_of_failure(item[1].text)]
-        is_open = all(error.log != log for error in found.errors)
+        is_open = all(error.log != log or EXIT_CODE.search(error.text) for error in found.errors)
         for score, number, line in (*speaks, *(pieces[-1:] if is_open else [])):
             if (log, number) not in judged:
                 own = frames_before([part.text.encode() for at, part in tail if at <= number]).own
@@ -98,6 +102,12 @@ def _pieces(tail: Iterable[tuple[int, Line]]) -> Iterator[tuple[int, Line]]:
             informs = bool(INFORMS.search(line.text))
         elif not informs:
             yield number, line
+
+
+def _said_at(piece: tuple[int, Line], tail: list[tuple[int, Line]]) -> tuple[int, Line]:
+    """The message before a node of a graph, which only is where an operation failed; of another piece that one."""
+    before = (item for item in reversed(tail) if item[0] < piece[0] and not NO_MESSAGE.match(item[1].text))
+    return next(before, piece) if _NODE.search(piece[1].text) else piece
 
 
 def _speaks_of_failure(text: str) -> bool:
@@ -138,13 +148,14 @@ def _ended(log: int, tail: list[tuple[int, Line]], found: Scan) -> bool | None:
         return True
     texts = [line.text for _, line in tail]
     epochs = [epoch for epoch in map(_EPOCH.match, texts) if epoch]
-    bar = _BAR.match(texts[-1]) if texts else None
+    bar = next(filter(None, map(_BAR.match, reversed(texts))), None)
     if log in found.together and texts.count(epochs[-1][0] if epochs else "") < _SEVERAL:
         return False
-    if texts and not bar and (_STEP.search(texts[-1]) or _RESULT.match(texts[-1])):
+    if texts and not _BAR.match(texts[-1]) and (_STEP.search(texts[-1]) or _RESULT.match(texts[-1])):
         return not _STEP.search(texts[-1])
-    is_last = not epochs or epochs[-1]["epoch"] == epochs[-1]["epochs"]
-    return (is_last and (bar is None or bar["step"] == bar["steps"])) if log in found.progress else None
+    if log not in found.progress or not (epochs or bar):
+        return None
+    return not (epochs and epochs[-1]["epoch"] != epochs[-1]["epochs"]) and (not bar or bar["step"] == bar["steps"])
 
 
 def silent(found: Scan) -> Iterator[tuple[tuple[int, int, Line], float]]:

@@ -156,7 +156,7 @@ def _decoded(blocks: Iterator[bytes]) -> Iterator[bytes]:
     A log that was truncated while its program wrote on begins with zero bytes, as many as it had bytes before.
     """
     first = next(blocks, b"")
-    encoding = _utf16(first[:_SAMPLE])
+    encoding = next((name for mark, name in _UTF16.items() if first.startswith(mark)), None)
     if encoding:
         decoder = codecs.getincrementaldecoder(encoding)("replace")
         for block in itertools.chain([first], blocks):
@@ -170,16 +170,6 @@ def _decoded(blocks: Iterator[bytes]) -> Iterator[bytes]:
             raise UsageError("the file is binary, not a log")
         is_judged = is_judged or bool(text)
         yield text
-
-
-def _utf16(sample: bytes) -> str | None:
-    """The encoding of a text in UTF-16, by its mark or because every other byte is zero."""
-    marked = next((name for mark, name in _UTF16.items() if sample.startswith(mark)), None)
-    high, low = sample[::2], sample[1::2]
-    for name, zeros, others in (("utf-16-be", high, low), ("utf-16-le", low, high)):
-        if zeros.count(0) > len(zeros) * 0.9 and others.count(0) < len(others) * 0.1:
-            return name
-    return marked
 
 
 _PROGRAM = re.compile(r"(?m)^\s*(?:!.*\b(?:python[\d.]*|\w*run|bash|sh)\b|%%(?:bash|sh|script))")

@@ -1,6 +1,8 @@
 """Whose error it is, where a program's own error is the answer: by its class and its message. It is pure."""
 
+import builtins
 import re
+from typing import cast
 
 from kdoctor_diagnose.model import Owner
 
@@ -13,27 +15,39 @@ LOOK: dict[Owner, str] = {
 }
 """What to look at, in a sentence."""
 _WORDS: dict[Owner, str] = {
-    "machine": r"MemoryError|\[Errno (?:5|12|28|116|121)\]|(?i:input/output error)|No space left|Cannot allocate memory"
-    r"|Connection(?:Refused|Reset|Aborted)?Error|TimeoutError|DeadlineExceeded|UnavailableError|URL fetch fail"
-    r"|CUDA_ERROR(?!_STREAM_CAPTURE)|CU(?:BLAS|DNN)_STATUS|hipError|HIP_ERROR|miopenStatus|NCCL operation|ncclComm"
-    r"|Stale file handle|ResourceExhausted|OutOfMemory|Connection timed out|Name or service not known|nodes are avail",
+    "machine": r"MemoryError|\[Errno (?:5|12|28|116|121|122)\]|(?i:input/output error)|No space left|Stale file handle"
+    r"|[Qq]uota ?[Ee]xceeded|Cannot allocate memory|Connection(?:Refused|Reset|Aborted)?Error|TimeoutError"
+    r"|CUDA_ERROR(?!_STREAM_CAPTURE)|CU(?:BLAS|DNN)_STATUS|hipError|HIP_ERROR|miopenStatus|NCCL (?:operation|error)"
+    r"|ncclComm|OutOfMemory|[Tt]imed out|(?:exceeded|maximum).{0,30} time\b|Name or service not known|nodes are avail"
+    r"|URL fetch fail|\w+(?:Died|Lost|Crashed)\w*Error|\b[Nn]o (?:\w+ )?GPUs?\b|requested GPUs"
+    r"|(?:write|read|sync|open)(?:ing)? (?:of .{1,60} )?failed",
     "environment": r"^ImportError(?!.*\((?!.*(?:(?:site|dist)-packages|[/\\]lib[/\\])).*\.py\))|undefined symbol"
     r"|cannot open shared object|DLL load failed|version `GLIBC|DistributionNotFound|VersionConflict|Unknown backend"
-    r"|AttributeError: module |has no attribute '__version__'|CUDA_ERROR_STREAM_CAPTURE|RuntimeError: INTERNAL: "
-    r"|^Check failed: |^Non-OK-status: |^Status: |failed assertion"
-    r"|registered (?:compiler|transfer manager|platform)|not supported on (?:this )?platform",
-    "data": r"DataLossError|corrupt|Unknown image file format|unknown format starting with|[Dd]ecod|truncated"
+    r"|AttributeError: module |has no attribute '__version__'|CUDA_ERROR_STREAM_CAPTURE|^Check failed: |enforce fail"
+    r"|failed assertion|INTERNAL ASSERT|not compiled with|following module\(s\) are unknown|^Non-OK-status: "
+    r"|registered (?:compiler|transfer manager|platform)|not supported on (?:this )?platform|PJRT",
+    "data": r"corrupt|Unknown image file format|unknown format starting with|[Dd]ecod|truncated|batch tensors"
     r"|BadZipFile|BadGzipFile|EOFError|\bFeature: .* (?:is required|could not be)|[Cc]ould not parse example"
-    r"|ParserError|Invalid (?:JPEG|PNG|GIF)|UnidentifiedImageError"
-    r"|Expect \d+ fields|Field \d+ .*is not a valid|[Ff]ailed to parse|invalid literal for|could not convert string",
-    "program": r"^(?:Import|ModuleNotFound|FileNotFound|Permission|IsADirectory|NotADirectory|FileExists|Key|Index|Name"
-    r"|Type|Value|Attribute|Assertion|NotImplemented|ZeroDivision|UnboundLocal|Syntax|Indentation|Recursion|Lookup"
-    r"|Overflow|OperatorNotAllowedInGraph|InaccessibleTensor|InvalidArgument|NotFound|PermissionDenied"
-    r"|FailedPrecondition|Unimplemented|Preflight)Error|(?i:no such file)|Permission denied|^StopIteration"
-    r"|^(?:numpy\..*)?_?UFunc\w*Error|[Ss]hapes?\b|tensors to be on the same device",
+    r"|ParserError|Invalid (?:JPEG|PNG|GIF)|UnidentifiedImageError|tensor to the batch|format to read the specified"
+    r"|Expect \d+ fields|Field \d+ .*is not a valid|[Ff]ailed to parse|invalid literal for|could not convert string"
+    r"|_src\.empty\(\)|not (?:found )?in (?:index|axis)\b",
 }
 _OWNERS = {owner: re.compile(words) for owner, words in _WORDS.items()}
 """The first that matches counts: a message that names the data or the machine says more than the class."""
+_PROGRAM = re.compile(
+    r"(?i:no such file|cannot find the (?:file|path)|^\S+: error: )|Permission denied|No module named|[Ss]hapes?\b"
+    r"|same first dimension|tensors to be on the same device|^(?:numpy\..*)?_?\w*(?:Tensor|Tracer|Graph|UFunc)\w*Error"
+)
+"""What is a mistake of programs where neither class nor status says anything."""
+_STATUS = re.compile(
+    r"(?i)(?:(?P<machine>unavailable|deadline[ _]?exceeded|resource[ _]?exhausted|aborted)|(?P<data>data[ _]?loss)"
+    r"|(?P<environment>internal|unimplemented)|(?P<program>invalid[ _]?argument|not[ _]?found|already[ _]?exists"
+    r"|permission[ _]?denied|failed[ _]?precondition|out[ _]?of[ _]?range)|(?P<undecided>unknown|cancelled))(?:error)?"
+)
+"""The status codes of TensorFlow, JAX and gRPC, however they are written, by whose error they are."""
+_CLASS = re.compile(r"(?:[A-Za-z_]\w*\.)*(?P<name>[A-Za-z_]\w*)(?:: |$)")
+_VAGUE = (Exception, OSError, RuntimeError, SystemError, BufferError)
+"""Classes of Python whose exceptions may be about anything."""
 
 _OTHERS = re.compile(
     r"packages[/\\](?!(?:tensorflow\w*|keras|tf_keras|jax|jaxlib|torch)[/\\])|[/\\]lib[/\\]python[\d.]+[/\\](?!\w+-p)"
@@ -44,12 +58,23 @@ _INTERFACE = re.compile(
 )
 
 
-def owner_of(text: str, file: str = "") -> Owner:
-    """Whose error it is, as far as its text and the file that raised it say."""
+def owner_of(text: str, file: str = "", program: str | None = None) -> Owner:
+    """Whose error it is, as far as its text, the file that raised it and the program's place on the way there say."""
     if "multiprocessing" in file and text.startswith(("EOFError", "ConnectionReset")):  # the peer of a pipe has ended
         return "undecided"
     if re.search(r"(?:packages[/\\]|^)pandas[/\\]", file) and text.startswith("KeyError"):  # a table has no such column
         return "data"
     if _OTHERS.search(file) and _INTERFACE.search(text):  # a library asks another one for what it does not have
         return "environment"
-    return next((owner for owner, pattern in _OWNERS.items() if pattern.search(text)), "undecided")
+    said = next((owner for owner, pattern in _OWNERS.items() if pattern.search(text)), None)
+    return said or _owner_by_class(text) or ("program" if program or _PROGRAM.search(text) else "undecided")
+
+
+def _owner_by_class(text: str) -> Owner | None:
+    """Whose error the class or the status is: a class of Python that can only be a mistake is the program's."""
+    named = _CLASS.match(text)
+    kind = getattr(builtins, named["name"], None) if named else None
+    if isinstance(kind, type) and issubclass(kind, Exception) and kind not in _VAGUE:
+        return "program"
+    found = next(filter(None, map(_STATUS.fullmatch, text.split(": ")[:4])), None)
+    return cast("Owner | None", found.lastgroup) if found else None

@@ -49,11 +49,11 @@ _STATUSES = (
 )
 """The codes of drivers and libraries of GPUs, whatever level the line has."""
 _SIGNALS = {item.value: item.name for item in map(signal.Signals, (4, 6, 7, 8, 9, 11, 15))}
-_EXIT = r"xit(?:ed)?[ _]?(?: with)?(?: an?)?(?: non-?zero)? ?(?i:(?:status )?(?:code|status))\W{1,10}?"
+_EXIT = r"xit(?:ed|s)?[ _]?(?: with)?(?: an?)?(?: non-?zero)?(?: return)? ?(?i:(?:status )?(?:code|status))\W{1,10}?"
 _SIGNAL = (
     rf"(?i:\be{_EXIT}(?P<code>-\d{{1,2}}|1[34]\d)\b"
     r"|(?:\b(?:received|caught|raising|by|from|on|exit|with)|\() ?signal(?: termination)?[: ]{1,3}(?P<number>\d{1,2})\b"
-    r"|\bFAILED +0:(?P<step>\d{1,2})$|(?:signal |signals?\.|negsignal\.|\*\*\* )(?P<name>SIG[A-Z]{3,4})\b"
+    r"|\bFAILED +0:(?P<step>\d{1,2})$|(?:(?<!closing )signal |signals?\.|negsignal\.|\*\*\* )(?P<name>SIG[A-Z]{3,4})\b"
     r"|\b(?P<worker>SIG[A-Z]{3,4})(?:\(-\d| received))"
 )
 """How schedulers, launchers, shells and libraries say by which signal a process ended."""
@@ -77,31 +77,31 @@ _TRIGGERS = {
     _LEVEL: ("ERROR", "FATAL", "CRITICAL"),
 }
 """Of the patterns without a text that each of their lines has."""
-ERRORS: tuple[tuple[int, str], ...] = (
-    *((EXCEPTION, f"{_BEFORE_NAME}{name}{_AFTER_NAME}") for name in _NAMES),
-    (EXCEPTION, r"Error reported to Coordinator: (?!.*(?:OutOfRange|Cancelled)Error)"),
-    (8, r"^.{0,2}xception has occurred: \w"),
-    *((8, rf"^Exception {word} .{{1,80}}?: \S") for word in ("in", "while", "during")),
-    (6, _SIGNAL),
-    (6, rf"\b[Ee]{_EXIT}(?!0\b)\d"),
-    *((8, text) for text in (r"^ *what\(\): ", "Check failed: ", "LLVM ERROR: ", "Non-OK-status: ", _STATUS)),
-    *((8, text) for text in ("failed assertion [`']", ": Assertion [`'].{1,300}failed", r"^Status: [A-Z_]{5,30}: ")),
-    *((8, text) for text in (r"malloc: \*\*\* error for object", "double free or corruption", r"munmap_chunk\(\): ")),
-    *((8, rf"\b{name}\(\): ") for name in ("free", "malloc", "realloc")),
-    *((7, text) for text in ("Segmentation fault", "Fatal Python error: ", r"\(core dumped\)", _ZSH)),
-    (7, "terminate called after throwing"),
-    *((6, text) for text in (r":\d+:\d+: (?:fatal )?error: ", "NCCL WARN ", _STATUSES, _FATAL)),
-    (6, rf"OP_REQUIRES failed at {_NO_END}"),
-    (6, rf"op_kernel\.cc:\d{{1,6}}\] (?=[A-Z][a-z]+[a-z ]{{0,20}}: ){_NO_END}"),
-    (5, r"Traceback \(most recent call last\)"),
-    *(
-        (4, text)
-        for text in ("^ErrorMessage ", f"::StartAbort {_NO_END}", r"^\s*Warning {2,}[A-Z][A-Za-z]{3,40}\s", _LEVEL)
+_SCORES: dict[int, tuple[str, ...]] = {
+    EXCEPTION: (
+        *(f"{_BEFORE_NAME}{name}{_AFTER_NAME}" for name in _NAMES),
+        r"Error reported to Coordinator: (?!.*(?:OutOfRange|Cancelled)Error)",
     ),
-    (3, _ERROR),
-    (8, r"^\S{1,60}: error: (?:unrecognized arg|the following arguments are req|argument \S|one of the arguments)"),
-    (2, r"^(?:[\w./-]{1,60}: ){0,3}(?:fatal |internal )?error: "),
-)
+    8: (
+        r"^.{0,2}xception has occurred: \w", r"^ *what\(\): ", "Check failed: ", "LLVM ERROR: ", "Non-OK-status: ",
+        _STATUS, "failed assertion [`']", ": Assertion [`'].{1,300}failed", r"^Status: [A-Z_]{5,30}: ",
+        r"malloc: \*\*\* error for object", "double free or corruption", r"munmap_chunk\(\): ",
+        *(rf"\b{name}\(\): " for name in ("free", "malloc", "realloc")),
+        *(rf"^Exception {word} .{{1,80}}?: \S" for word in ("in", "while", "during")),
+        r"^\S{1,60}: error: (?:unrecognized arg|the following arguments are req|argument \S|one of the arguments)",
+    ),
+    7: ("Segmentation fault", "Fatal Python error: ", r"\(core dumped\)", _ZSH, "terminate called after throwing"),
+    6: (
+        _SIGNAL, rf"\b[Ee]{_EXIT}(?!0\b)\d", "has detected the following error: ", r":\d+:\d+: (?:fatal )?error: ",
+        "NCCL WARN ", _STATUSES, _FATAL, rf"OP_REQUIRES failed at {_NO_END}",
+        rf"op_kernel\.cc:\d{{1,6}}\] (?=[A-Z][a-z]+[a-z ]{{0,20}}: ){_NO_END}",
+    ),
+    5: (r"Traceback \(most recent call last\)",),
+    4: ("^ErrorMessage ", f"::StartAbort {_NO_END}", r"^\s*Warning {2,}[A-Z][A-Za-z]{3,40}\s", _LEVEL),
+    3: (_ERROR,),
+    2: (r"^(?:[\w./-]{1,60}: ){0,3}(?:fatal |internal )?error: ",),
+}  # fmt: skip
+ERRORS = tuple((score, text) for score, texts in _SCORES.items() for text in texts)
 """How much a line looks like the failure, and the pattern."""
 
 _IGNORED = ("Exception ignored in", "ERROR:asyncio:")

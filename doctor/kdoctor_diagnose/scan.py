@@ -13,6 +13,7 @@ from kdoctor.text.secrets import mask
 from kdoctor_diagnose.found import FATAL, ErrorLine, Event, Scan
 from kdoctor_diagnose.inputs import Log, PartlyReadError
 from kdoctor_diagnose.line import Line, split, time_of
+from kdoctor_diagnose.plain import GLOG, SHORT, plain
 from kdoctor_diagnose.recogniser import EXCEPTION, Hit, Recogniser
 from kdoctor_diagnose.stacks import MARKS
 from kdoctor_diagnose.tracebacks import JUPYTER, TITLE, Frames, Raised, exception_after, frames_before, passed_on
@@ -35,9 +36,6 @@ _TAIL = 16 * 1024
 _LOOK_BACK = 4096
 """Bytes before a line in which its time may stand."""
 _DIGITS = b"0123456789"
-_ESCAPES = re.compile(rb"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\))")
-_TRACEBACK = 128 * 1024
-"""Bytes of a traceback with its message that are read together."""
 _CUT = 6
 """The score of a traceback whose end is not in the log."""
 _PROGRESS = b"s/step"
@@ -50,6 +48,8 @@ _LOSS, _STEP = b"loss", re.compile(rb"(?i)\b(?:step|epoch|iter\w{0,10}|batch)\W{
 """The progress of a custom loop, and the word by which it is found."""
 _TOGETHER = re.compile(rb"(Epoch \d+/(?!1\n)\d+)\n(?:(?!Epoch |Traceback).*\n){0,3}\1\n")
 """The same epoch begins twice. A job that was started again writes more in between."""
+_NO_START = re.compile(rb"(?i)epoch|step|loss|%%|Traceback|%b" % GLOG.pattern)
+"""What a first line has whose repetition is not the start of another run."""
 _LOGGED = b"INFO"
 _TITLE = TITLE.encode()
 """In a line of a logger, which is written at once."""
@@ -64,10 +64,8 @@ _WELL = re.compile(
     rf"(?i)^{_LSF_WELL}$|" + r"^(?!.*(?:fail|error)).*\b(?:train|job|run|fit|script|experiment)\w*\b.{0,40}\bsuccess"
 )
 """A last line that says how it ended."""
-_MARGIN, _SEVERAL = re.compile(rb"(?:[ \t]{0,16}>|(?:[ \t]{1,16}\|){2,8})?[ \t]{1,16}"), 2
-"""What may be before each line of a log that was quoted or pasted, and from how many lines on."""
-_MARKS = 20
-"""Marks, from the end, among which the last progress is looked for."""
+_LEAST, _MARKS = 8, 20
+"""Letters of a first line that shows a new start, and marks, from the end, among which the last progress is."""
 
 
 def scan(logs: Sequence[Log], recogniser: Recogniser, *, most_bytes: int, deadline: float) -> Scan:
@@ -129,6 +127,10 @@ class _Reader:
         """By failure, process, and all failures of the line, among which the conclusion chooses."""
         self._raised: set[int] = set()
         """The lines with the exception of a traceback, which are kept with it."""
+        self._opening = b""
+        """The first line, without its digits."""
+        self._starts: deque[int] = deque(maxlen=_ERRORS)
+        """The last lines like it: where an error is before one, another run wrote to the same file."""
         self._first: list[ErrorLine] = []
         self._last: deque[ErrorLine] = deque(maxlen=_ERRORS)
 
@@ -144,7 +146,7 @@ class _Reader:
         text = self._rest + block[: end or len(block)]
         self._rest = block[end:] if end else b""
         # The message of a traceback, with that of another one in it, may go on in the next block.
-        title = text.find(_TITLE, max(0, len(text) - _TRACEBACK))
+        title = text.find(_TITLE, max(0, len(text) - SHORT))
         start = text.rfind(b"\n", 0, title) + 1 if title >= 0 else 0
         if start:
             text, self._rest = text[:start], text[start:] + self._rest
@@ -158,8 +160,14 @@ class _Reader:
         found.stacks.end()
         found.lines.append(self._lines)
         found.sizes.append(self.size)
-        found.events += self._events.values()
-        found.errors += self._first + list(self._last)
+        events, errors = [*self._events.values()], [*self._first, *self._last]
+        failed = [event.last for event in events if event.failure.kind in FATAL]
+        failed += [error.line for error in errors if error.score >= _CUT]
+        start = max((place for place in self._starts if failed and min(failed) < place < max(failed)), default=0)
+        events = [event for event in events if event.last >= start]
+        errors = [error for error in errors if error.line >= start]
+        found.events += events
+        found.errors += errors
         if complete:
             tail = found.tails[self._number] = self._tail()
             if tail and _WELL.match(tail[-1][1].text):
@@ -167,12 +175,15 @@ class _Reader:
 
     def _read(self, text: bytes) -> None:
         """Read complete lines. Logs repeat themselves, so that most lines differ from a dull one only by numbers."""
-        text = _plain(text)
+        text = plain(text)
         frames = text.replace(b"\r", b"\n") if b"\r" in text else text
         shapes = frames.translate(None, _DIGITS).split(b"\n")
         new = set(shapes) - self._dull
+        self._opening = self._opening or next((shape for shape in shapes if len(shape) > _LEAST), b"")
         if new:
             self._read_lines(text, frames.split(b"\n"), shapes, new)
+        if self._opening and self._opening in shapes and not _NO_START.search(self._opening):
+            self._starts += [place for place, shape in enumerate(shapes, self._lines + 1) if shape == self._opening]
         if self._found.stacks.is_open or any(mark in text for mark in MARKS):
             self._read_stacks(text, frames)
         self._read_progress(text)
@@ -395,19 +406,3 @@ def _last(mark: bytes, text: bytes, around: re.Pattern[bytes] = _NUMBER, before:
         if place < 0 or around.search(text, max(0, place - before), place + after):
             return place
     return -1
-
-
-def _plain(text: bytes) -> bytes:
-    """The text without colours, and without what a quotation has before each line.
-
-    Backspaces of old progress bars end a line, as carriage returns do.
-    """
-    text = _ESCAPES.sub(b"", text) if b"\x1b" in text else text
-    text = text.replace(b"\r\n", b"\n") if b"\r\n" in text else text
-    text = text.replace(b"\x08", b"\r") if b"\x08" in text else text
-    margin = _MARGIN.match(text)
-    if margin is None:
-        return text
-    margins = rb"(?m)^(?:%b|(?:%b)?$)" % (re.escape(margin[0]), re.escape(margin[0].rstrip()))
-    plain, lines = re.subn(margins, b"", text)
-    return plain if lines > max(_SEVERAL, text.count(b"\n")) else text

@@ -9,10 +9,12 @@ from kdoctor.text.sanitize import clean
 from kdoctor_diagnose.line import Line, split
 
 TITLE = "Traceback (most recent call last)"
+EXIT_CODE = re.compile(r"(?i)^.{0,60}\bexit(?:ed)?(?: with)? (?:exit )?(?:code|status) [1-9]\d*\.?$")
+"""A line with which a launcher or an editor ends a log."""
 _MOST_LINES = 400
 """Lines after the title among which its end is looked for, and lines that a message may have."""
 _LONGEST = 4000
-_FRAME = re.compile(r"[\s│┃╭╰|+]")
+_FRAME = re.compile(r"[\s│┃╭╰|+^~]")
 """How each line before the exception begins: frames, code, and the box that rich draws around them."""
 _NAME = r"[A-Za-z_][\w.]{1,120}"
 _EXCEPTION = re.compile(rf"{_NAME}: |(?:[A-Z]\w{{1,120}}|[A-Za-z_]\w{{0,60}}\.[\w.]{{1,120}}):?$")
@@ -62,10 +64,8 @@ LOG_PREFIX = re.compile(
     r"|^.{0,400}?(?::\d+:\d+: error: |\.py:\d+: (?=\w{0,40}Warning: ))"
 )
 """What glog, absl and compilers write before a message: the time and a place in the source."""
-_QUOTED = re.compile(r"^(?:[ >|`*'\"]|E {2})*(?:raise )?")
-"""What pytest, Markdown and code have before an exception."""
-_UNFILTERED = re.compile(r"^(?:[\w.]+\.)?UnfilteredStackTrace: (?=\S)")
-"""JAX raises it with another exception as its message."""
+_QUOTED = re.compile(r"^(?:[ >|`*'\"]|E {2})*(?:raise |\(\d\) |(?:[\w.]+\.)?UnfilteredStackTrace: (?=\S))?")
+"""What pytest, Markdown, code, a list of errors and JAX have before an exception."""
 _IN_PROSE = re.compile(rf"^[^`]{{1,300}}`(?P<said>{_NAME}(?:Error|Exception): [^`]+)`.*")
 _REPORTED = re.compile(r"^.*Error reported to Coordinator: <class '(?P<name>[\w.]+)'>, ")
 SEPARATOR = re.compile(r"[/\\]")
@@ -77,7 +77,7 @@ _WRAPPER = re.compile(
 """What TensorFlow, Keras and Spark say before the message of the error that they pass on. A colon announces it."""
 _SAYS_NOTHING = re.compile(r"Exception encountered|<class '|in user code|From /job|.*(?:[Ee]rror|\bfollowing\b.*):$")
 """Announcements that say nothing else."""
-_NO_MESSAGE = re.compile(
+NO_MESSAGE = re.compile(
     r"\s*$|\s*File \"|\s{4,}\S|\s*\^|\s*\[\[|Detected at node|Node: |Arguments received|Call arguments|\s*\u2022"
     r"|Original stack|Stack trace|\d+ (?:root|successful|derived)|Traceback|\s*-{4,}|<stack traces|The above exception"
     r"|During handling|config=|.{1,300}\.py:\d{1,7} \S+"
@@ -200,7 +200,9 @@ def passed_on(lines: Sequence[bytes], place: int) -> Raised | None:
     name, _, said = line.text.partition(": ")
     is_error = (_EXCEPTION.match(line.text.lstrip()) and _CLASS.search(name)) or _CAUGHT.match(line.text)
     is_wrapper = is_error and said and _WRAPPER.match(said)
-    return _raised(place, line, lines, Frames()) if is_wrapper else None
+    return (
+        _raised(place, line, lines, frames_before(lines[max(0, place - _MOST_LINES) : place])) if is_wrapper else None
+    )
 
 
 def message_alone(text: str) -> str:
@@ -208,7 +210,7 @@ def message_alone(text: str) -> str:
     if TITLE in text:
         named = JUPYTER.search(text)
         return f"{named['name'] if named else 'Exception'}: the log ends before its message"
-    text = _UNFILTERED.sub("", LOG_PREFIX.sub("", _QUOTED.sub("", text)))
+    text = LOG_PREFIX.sub("", _QUOTED.sub("", text))
     text = _IN_PROSE.sub(r"\g<said>", text)
     text = _REPORTED.sub(lambda found: f"{found['name']}: ", text).replace(" (see above for traceback)", "")
     name, _, said = text.partition(": ")
@@ -231,7 +233,7 @@ def _raised(place: int, line: Line, lines: Sequence[bytes], frames: Frames) -> R
     for text in rest:
         frames.read(text)
         node = node or _NODE.match(text)
-        if not _NO_MESSAGE.match(text.removeprefix(margin)):
+        if not NO_MESSAGE.match(text.removeprefix(margin)):
             said = head + _AROUND.sub("", text).strip()
             if not _WRAPPER.match(said):
                 break
@@ -240,10 +242,10 @@ def _raised(place: int, line: Line, lines: Sequence[bytes], frames: Frames) -> R
     inner, _, inner_said = said.partition(": ")
     if inner_said and _EXCEPTION.match(said) and _CLASS.search(inner):  # of a function that TensorFlow called
         name, said = inner, inner_said
-        frames.own = _place_of(said, rest) or frames.own
+        frames.own = Frames(takewhile(lambda text: not text.endswith(f": {said}"), rest)).own or frames.own
     if said.startswith(("'", '"')) and _LITERAL.search(said):  # a KeyError writes its message, with what Keras adds
         parts = _LITERAL.split(said.strip("'\""))
-        said = next((part for part in parts if not (_WRAPPER.match(part) or _NO_MESSAGE.match(part))), said)
+        said = next((part for part in parts if not (_WRAPPER.match(part) or NO_MESSAGE.match(part))), said)
     short = _LONG_NAME.sub("", name.strip().rstrip(":"))
     return Raised(place, line, unquoted(f"{short}: {said}" if said else short), frames.own, frames.file)
 
@@ -251,16 +253,6 @@ def _raised(place: int, line: Line, lines: Sequence[bytes], frames: Frames) -> R
 def unquoted(text: str) -> str:
     """A message without the end of a quotation in Markdown whose beginning is elsewhere."""
     return text.rstrip("`*") if text.count("`") % 2 or text.endswith("**") else text
-
-
-def _place_of(said: str, lines: Iterable[str]) -> str | None:
-    """The last place in the program's own files in the traceback that ends with a message."""
-    frames = Frames()
-    for text in lines:
-        frames.read(text)
-        if text.endswith(f": {said}"):
-            return frames.own
-    return None
 
 
 def _message(head: Line, lines: Sequence[bytes], first: int) -> Iterator[str]:

@@ -160,3 +160,58 @@ def test_lines_that_continue_the_last_one_do_not_hide_it() -> None:
     line = "Error: the queue exited with error status."
     found = text(f"start\n{line}\n\t(null)\n    label = <none>\n    device = <AGXG13XDevice: 0x12da25600>\n")
     assert (found.conclusion, [item.text for item in found.lines]) == ("not-recognised", [line])
+
+
+@cases(
+    ("INFO:tensorflow:global step 491: loss: 1.01 (14.9 sec/step)\nloss is done\nclosing\n", "no-end"),
+    ("Epoch 9: 100%|████| 235/235 [00:03<00:00, 77.0it/s]\nNet(\n  (fc1): Linear()\n)\n", "no-failure"),
+    (" 32%|███       | 32/101 [00:15<00:33,  2.09it/s]\n", "no-end"),
+    ("step 3\nTotal training time: 4:49:16.7 (0.8678s / it)\n", "no-failure"),
+    ("start\nProcess finished with exit code 1\n", "not-recognised"),
+)
+def test_only_a_last_step_or_a_result_shows_that_a_job_did_its_work(log: str, conclusion: str) -> None:
+    assert text(log).conclusion == conclusion
+
+
+def test_exit_code_is_no_answer_where_a_line_says_more() -> None:
+    for said in ("Training failed: No module named 'x'", "Node: 'a'\nlabels have no shape\n\t [[{{node a}}]] [Op:b]"):
+        found = text(f"start\n{said}\n\nProcess finished with exit code 1\n").own
+        assert found is not None
+        assert found.text in said
+
+
+START = "nohup: ignoring input\n"
+OTHER = 'Traceback (most recent call last):\n  File "train.py", line 9, in g\n    g()\nIndexError: 9\n'
+
+
+@cases(
+    (f"{START}{FAILS}{START}{OTHER}", "IndexError: 9"),
+    (f"{START}{FAILS}{START}{OTHER}{START}", "IndexError: 9"),
+    (f"{START}{FAILS}{START}", "KeyError: 7"),
+    (f"Epoch 1/2\n{FAILS}Epoch 2/2\n{OTHER}", "KeyError: 7"),
+)
+def test_last_run_counts_where_several_wrote_to_one_file(log: str, said: str) -> None:
+    own = text(log).own
+    assert own is not None
+    assert own.text == said
+
+
+@cases("stderr: ", "2026-11-20 03:12:44,102 - train - ERROR - ", "[80746] (worker) ")
+def test_what_a_program_wrote_before_each_line_is_no_part_of_it(prefix: str) -> None:
+    own = text("".join(f"{prefix}{line}\n" for line in FAILS.splitlines())).own
+    assert own is not None
+    assert (own.text, own.program) == ("KeyError: 7", "train.py:3")
+
+
+def test_lines_that_a_terminal_wrapped_are_joined_and_keep_their_places() -> None:
+    long = "ValueError: " + " ".join("abcdefghijklmnopqrstuvwxyz"[:size] for size in range(3, 26, 2))
+    lines = [*FAILS.splitlines()[:-1], long]
+    found = text("".join(f"{line[at : at + 80]}\n" for line in lines for at in range(0, len(line), 80)) + "end\n")
+    assert found.own is not None
+    assert (found.own.text, found.own.first.line) == (long, 4)
+
+
+def test_error_without_a_title_has_the_place_before_it() -> None:
+    own = text('File "train.py", line 3, in f\n    f()\nInvalidArgumentError: Graph execution error:\n\nbad x\n').own
+    assert own is not None
+    assert (own.text, own.program) == ("InvalidArgumentError: bad x", "train.py:3")

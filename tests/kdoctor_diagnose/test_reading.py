@@ -451,7 +451,7 @@ Detected at node a/b defined at (most recent call last):
     ("InvalidArgumentError", "Graph execution error:", "2 root error(s) found.\n  (0) INTERNAL:  too few", "program"),
     ("NotFoundError", "Graph execution error:", "/data/a.txt; No such file or directory", "program"),
     ("UnknownError", "Graph execution error:", "/data/a.h5; Input/output error", "machine"),
-    ("InternalError", "Graph execution error:", "something", "undecided"),
+    ("InternalError", "Graph execution error:", "something", "environment"),
 )
 def test_own_error_is_the_message_behind_the_wrapper(name: str, first: str, last: str, owner: str) -> None:
     # Blocks end anywhere, also between an exception and its message.

@@ -53,14 +53,9 @@ def place(where: Place) -> str:
 
 
 _ACTIVITIES = {
-    "collective": "in a collective operation",
-    "data": "in the input data",
-    "saving": "saving or loading",
-    "compiling": "compiling",
-    "start": "starting",
-    "step": "in a step of the training",
-    "unknown": "elsewhere",
-}
+    "collective": "in a collective operation", "data": "in the input data", "saving": "saving or loading",
+    "compiling": "compiling", "start": "starting", "step": "in a step of the training", "unknown": "elsewhere",
+}  # fmt: skip
 
 
 def _stuck(groups: Sequence[StackGroup]) -> str:

@@ -1,8 +1,5 @@
 """Recorded machines: the defects that an expert reads in them are found, and healthy machines have no findings."""
 
-import re
-from pathlib import Path
-
 import pytest
 
 from helpers.kdoctor_recordings.corpus import failing, judged_recording
@@ -128,104 +125,9 @@ def test_busy_machine_has_no_other_findings(name: str) -> None:
     assert set(failing(judged_recording(name))) == BUSY[name]
 
 
-def test_power_brake_is_found_with_the_clocks() -> None:
-    found = judged_recording("smi-q/h100x8-535.161.08-hwslowdown-all.txt")
-    (observed,) = {item.finding.observed for item in found["gpu.clocks"].findings}
-    assert {"86", "1980"} <= set(re.findall(r"\d+", observed))
-    for healthy in ("topology.pcie-width", "topology.pcie-generation", "topology.pcie-replays"):
-        assert found[healthy].status is Status.PASS, healthy
-
-
-def test_truncated_file_is_unknown() -> None:
-    found = judged_recording("smi-x/a100-sxm4-mig-535.xml")
-    assert re.findall(r"\d+", found["gpu.responding"].reason or "") == ["4", "1"]
-    assert found["gpu.count-expected"].status is Status.UNKNOWN
-
-
-def test_unknown_error_is_unknown() -> None:
-    found = judged_recording("smi-q/rtx4090x8-535.154.05-addressing-unknown-error.txt")
-    assert "Unknown Error" in (found["gpu.readings"].reason or "")
-    assert found["gpu.readings"].status is Status.UNKNOWN
-
-
-def test_fan_with_an_error_is_unknown() -> None:
-    found = judged_recording("smi-table/rtx4090-525-ERR-fan-exclusive.txt")["gpu.fan"]
-    assert found.status is Status.UNKNOWN
-    assert [(item.subject, "ERR!" in item.reason) for item in found.unjudged] == [(gpu(0, "01"), True)]
-
-
-def test_slot_that_limits_its_gpu_fails_as_info() -> None:
-    found = judged_recording("smi-x/rtx4090-535-host-gen3.xml")
-    assert failing(found, Severity.INFO)["topology.pcie-slot"] == {gpu(0, "84")}
-
-
-def test_acs_above_nvswitches_is_ignored() -> None:
-    found = judged_recording("pci/h100x8-xe9680-lspci-vvv.txt")
-    assert found["topology.acs"].status is Status.PASS
-    assert not any("0000:82:" in item.subject for item in found["topology.acs"].evidence)
-
-
 def test_files_of_one_machine_are_judged_together() -> None:
     """The PCI tree is of another machine with the same layout, so the bus ids are equal."""
     found = judged_recording("smi-q/h100x8-535.161.08-hwslowdown-all.txt", "pci/h100x8-xe9680-lspci-vvv.txt")
     assert failing(found) == {"gpu.clocks": H100}
     assert found["topology.acs"].status is Status.PASS
     assert found["gpu.visible-to-driver"].status in {Status.PASS, Status.UNKNOWN}
-
-
-@pytest.mark.parametrize("name", [*NAMED, *POSTED, *SILENT, *BUSY])
-def test_findings_have_short_headlines(name: str) -> None:
-    headlines = [item.finding.headline for result in judged_recording(name).values() for item in result.findings]
-    assert max(map(len, headlines), default=0) <= 60
-
-
-def test_gpus_with_one_finding_share_headline_and_fix() -> None:
-    for name, check_id in (
-        ("smi-q/h100x8-535.161.08-hwslowdown-all.txt", "gpu.clocks"),
-        ("smi-x/gtx-v100s-x8-460.73.xml", "gpu.persistence-mode"),
-        ("smi-x/gtx-v100s-x8-460.73.xml", "gpu.free"),
-        ("ecc/retired-pages-x8-bad.txt", "gpu.retired-pages"),
-    ):
-        findings = [item.finding for item in judged_recording(name)[check_id].findings]
-        assert len(findings) > 1
-        assert len({(finding.headline, finding.remedy) for finding in findings}) == 1
-
-
-B200 = {f"GPU {index} (0000:{bus}:00.0)" for index, bus in enumerate(("8f", "90", "96", "97", "c4", "c5", "cb", "cc"))}
-
-
-def test_one_b200_without_links_is_unlike_its_seven_equals(tmp_path: Path) -> None:
-    """The query of the recorded node, with a listing of its links in which one GPU has none."""
-    head = "GPU {}: NVIDIA B200 (UUID: GPU-00000000-0000-0000-0000-000000000000)\n"
-    active = "".join(f"\t Link {link}: 50 GB/s\n" for link in range(18))
-    down = "NVML: Unable to retrieve NVLink information as all links are inActive\n"
-    listing = tmp_path / "nvlink.txt"
-    listing.write_text("".join(head.format(gpu) + (down if gpu == 5 else active) for gpu in range(8)) + "\n")
-    results = judged_recording("second/k8s-hw-b200.xml", also=listing)
-    ((subject,),) = failing(results).values()
-    assert subject in B200
-    (finding,) = (item.finding for item in results["topology.nvlink"].findings)
-    assert (finding.subject, finding.observed) == (subject, "0 of 18 NVLinks active; 7 other GPUs have 18")
-    assert len(results["topology.nvlink"].evidence) == 7
-
-
-def test_number_of_gpus_is_read_from_the_table() -> None:
-    results = judged_recording("second/gpud-table-550.90.07.txt")
-    assert {results[check].status for check in ("gpu.count-expected", "gpu.responding")} == {Status.PASS}
-
-
-def test_power_limit_of_driver_610_is_read() -> None:
-    found = judged_recording("second/cap-linux-x86_64__nvidia-geforce-rtx-2080-super__610.57.04.txt")["gpu.power-limit"]
-    assert (found.status, "250 W" in found.evidence[0].observed) == (Status.PASS, True)
-
-
-def test_memory_of_a_desktop_names_its_programs() -> None:
-    (evidence,) = judged_recording("second/telegraf-rtx-3080-v12.xml")["gpu.free"].evidence
-    assert "Xorg" in evidence.observed
-    assert "firefox" in evidence.observed
-
-
-def test_infos_of_a_gpu_in_mig_mode_are_not_reported() -> None:
-    found = judged_recording("second/cap-linux-x86_64__nvidia-h100-mig__590.48.01.txt")["gpu.row-remapping"]
-    assert found.status is Status.SKIP
-    assert "MIG" in (found.reason or "")

@@ -38,15 +38,9 @@ PLAN = [
 ]
 
 
-def judged_recording(*names: str, also: Path | None = None) -> dict[str, Result]:
-    """The results for a machine with at least one GPU, by check.
-
-    Args:
-        names: the recorded files.
-        also: a further file of the same machine.
-    """
-    files = [recorded(name) for name in names]
-    table = dict(import_files([*files, *([also] if also else [])]).facts)
+def judged_recording(*names: str) -> dict[str, Result]:
+    """The results for a machine with at least one GPU, by check."""
+    table = dict(corpus_snapshot(*names))
     rules = Rules(today=TODAY, matrix=shipped_matrix(), assumptions=Assumptions(gpus=GpuAssumption(at_least=1)))
     return {result.id: result for result in judge(PLAN, table, rules)}
 

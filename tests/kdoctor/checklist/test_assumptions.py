@@ -13,7 +13,6 @@ from kdoctor.checklist.problems import ChecklistError
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.checklist.schema import ChecklistDocument
 from kdoctor.checklist.text import plain_text, resolved_text
-from kdoctor.model import Assumptions, Severity
 
 STATED = """\
   framework: {tensorflow: "~=2.21.0", keras: ">=3.15", flavour: keras, backend: tensorflow}
@@ -53,36 +52,11 @@ def problem(folder: Path, catalog: Catalog, stated: str, checks: str = CHECKS) -
     return "\n".join(item.message for item in caught.value.problems)
 
 
-def test_all_assumptions_are_read(tmp_path: Path, catalog: Catalog) -> None:
-    assert read(tmp_path, catalog, STATED).assumptions == Assumptions(
-        framework={"tensorflow": "~=2.21.0", "keras": ">=3.15", "flavour": "keras", "backend": "tensorflow"},
-        sdk={"cuda": "~=12.5", "cudnn": ">=9"},
-        driver=">=570.124.06",
-        libraries={"cudnn": ">=9.3", "nccl": ">=2.21"},
-        flags={"xla_gpu_autotune_level": "4", "tf_xla_auto_jit": "unset", "keras.floatx": "float32"},
-        image="registry.example/train:*",
-    )
-
-
 def test_assumptions_survive_writing(tmp_path: Path, catalog: Catalog) -> None:
     first = read(tmp_path, catalog, STATED)
     for text in (plain_text(first), resolved_text(first)):
         (tmp_path / "again.yaml").write_text(text)
         assert load_checklist(str(tmp_path / "again.yaml"), catalog).assumptions == first.assumptions
-
-
-def test_overlay_replaces_single_assumptions(tmp_path: Path, catalog: Catalog) -> None:
-    read(tmp_path, catalog, STATED)
-    (tmp_path / "over.yaml").write_text(
-        "schema: kdoctor/checklist/v1\nname: over\nversion: 1\nextends: ./job.yaml\n"
-        'assumptions: {libraries: {cudnn: ">=9.5"}, driver: ">=580"}\n'
-    )
-    over = load_checklist(str(tmp_path / "over.yaml"), catalog)
-    assert over.assumptions.libraries == {"cudnn": ">=9.5", "nccl": ">=2.21"}
-    assert {(item.what, item.old, item.new) for item in over.overrides} == {
-        ("assumptions.libraries.cudnn", ">=9.3", ">=9.5"),
-        ("assumptions.driver", ">=570.124.06", ">=580"),
-    }
 
 
 @cases(
@@ -124,14 +98,6 @@ def test_assumption_adds_the_check_that_judges_it(tmp_path: Path, catalog: Catal
     assert plain_text(load_checklist(str(tmp_path / "again.yaml"), catalog)) == plain_text(checklist)
 
 
-def test_listed_check_is_not_added_again(tmp_path: Path, catalog: Catalog) -> None:
-    checks = "checks: [{id: versions.runtime-expected, severity: warning}]\n"
-    checklist = read(tmp_path, catalog, '  driver: ">=570"', checks)
-    assert [(entry.check.id, entry.severity, entry.added_for) for entry in checklist.entries] == [
-        ("versions.runtime-expected", Severity.WARNING, ())
-    ]
-
-
 def over(folder: Path, rest: str) -> Path:
     """A checklist that extends one without any assumption."""
     base = "checks: [{id: host.memory}, {id: versions.runtime-expected}]\n"
@@ -161,12 +127,6 @@ def test_leaving_out_the_judge_of_an_assumption_is_refused(tmp_path: Path, catal
     assert "versions.runtime-expected" in found.message
     assert "'without'" in found.message
     assert found.line == 5
-
-
-def test_added_check_can_be_waived_only_if_the_assumption_is_made(tmp_path: Path, catalog: Catalog) -> None:
-    waiver = "waivers: [{check: environment.variables-expected, reason: known, owner: ada, expires: 2030-12-31}]\n"
-    with pytest.raises(ChecklistError):
-        load_checklist(str(over(tmp_path, waiver)), catalog)
 
 
 def test_json_schema_validates_assumptions() -> None:

@@ -1,12 +1,12 @@
 from typing import Any
 
 from helpers.cases import cases
-from helpers.reports import failure, result
+from helpers.reports import failure
 from kdoctor.checklist.policy import decisions
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.checklist.schema import RollbackPart
 from kdoctor.engine.report import Decision, Result
-from kdoctor.model import Assumptions, Status
+from kdoctor.model import Assumptions
 
 POLICY = RollbackPart(decides="ada", at_once=("versions.*", "gpu.free"), fix_forward=("gpu",))
 
@@ -16,21 +16,6 @@ def decided(*results: Result, policy: RollbackPart | None = POLICY) -> tuple[Dec
         name="job", version=1, owner="ada", source="here", assumptions=Assumptions(), entries=(), rollback=policy
     )
     return decisions(results, checklist)
-
-
-def test_failures_are_grouped_by_course_most_severe_first() -> None:
-    assert decided(
-        failure("host.memory"), failure("gpu.same-model"), failure("gpu.free"), failure("versions.cuda-build")
-    ) == (
-        Decision(
-            action="roll back at once",
-            checks=("gpu.free", "versions.cuda-build"),
-            decides="ada",
-            criteria=("at_once: gpu.free", "at_once: versions.*"),
-        ),
-        Decision(action="fix forward", checks=("gpu.same-model",), decides="ada", criteria=("fix_forward: gpu",)),
-        Decision(action="investigate", checks=("host.memory",), decides="ada", criteria=("no rule covers it",)),
-    )
 
 
 @cases(
@@ -46,11 +31,3 @@ def test_most_specific_rule_wins_and_ties_go_to_the_most_severe(
 ) -> None:
     (decision,) = decided(failure("gpu.free"), policy=RollbackPart(decides="ada", within="an hour", **policy))
     assert (decision.action, decision.criteria, decision.within) == (action, (criterion,), "an hour")
-
-
-def test_passed_and_unknown_checks_need_no_decision() -> None:
-    assert decided(result("gpu.free"), result("gpu.same-model", Status.UNKNOWN)) == ()
-
-
-def test_checklist_without_rollback_section_has_no_decisions() -> None:
-    assert decided(failure("gpu.free"), policy=None) == ()

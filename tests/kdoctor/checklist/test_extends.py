@@ -72,17 +72,6 @@ def overridden(checklist: Checklist) -> dict[str, tuple[str, str]]:
     return {item.what: (item.old, item.new) for item in checklist.overrides}
 
 
-def test_bare_overlay_is_the_base_under_another_name(tmp_path: Path, catalog: Catalog) -> None:
-    checklist = load(tmp_path, catalog, OVER)
-    base = load_checklist(str(tmp_path / "team.yaml"), catalog)
-    assert (checklist.name, checklist.version, checklist.owner) == ("cluster", 1, "ml-platform")
-    assert checklist.extends == (str(tmp_path / "team.yaml"),)
-    assert checklist.entries == base.entries
-    assert checklist.assumptions == base.assumptions
-    assert checklist.waivers == base.waivers
-    assert checklist.overrides == ()
-
-
 def test_overlay_replaces_single_keys(tmp_path: Path, catalog: Catalog) -> None:
     checklist = load(
         tmp_path,
@@ -127,19 +116,6 @@ rollback: {at_once: [host], within: an hour}
         "rollback.at_once": ('["versions.*"]', '["host"]'),
     }
     assert {item.inherited_from for item in checklist.overrides} == {str(tmp_path / "team.yaml")}
-
-
-def test_inherited_entry_can_be_left_out_with_a_reason(tmp_path: Path, catalog: Catalog) -> None:
-    without = "without: {gpu.free: shared nodes, host.memory: not ours, smoke.baseline: slow, baseline: slow}\n"
-    checklist = load(tmp_path, catalog, OVER + without)
-    ids = [entry.check.id for entry in checklist.entries]
-    assert ids == [
-        "gpu.model-expected", "versions.packages-expected", "gpu.count-expected", "versions.python-supported"
-    ]  # fmt: skip
-    assert checklist.scenarios == ()
-    assert checklist.waivers == ()
-    assert checklist.without["gpu.free"] == "shared nodes"
-    assert overridden(checklist)["checks.gpu.free"] == ("listed", "nothing")
 
 
 def test_inherited_rule_for_a_check_that_is_left_out_has_no_effect(tmp_path: Path, catalog: Catalog) -> None:

@@ -27,13 +27,6 @@ def test_misspelt_name_lists_the_shipped_checklists(catalog: Catalog) -> None:
     assert "./cpu-smok.yaml" in hint
 
 
-def test_shipped_checklist_is_found_by_name(tmp_path: Path, catalog: Catalog) -> None:
-    path = tmp_path / "anything"
-    path.write_text(FULL)
-    checklist = load_checklist("job", replace(catalog, checklists={"job": path}))
-    assert (checklist.name, checklist.source) == ("job", "shipped")
-
-
 def test_file_in_the_working_folder_needs_no_slash(
     tmp_path: Path, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -86,21 +86,6 @@ def test_typical_time_adds_cases_to_one_import(catalog: Catalog) -> None:
     assert typical_seconds(scenarios) - typical_seconds(scenarios, parallel=2) == pytest.approx(alone / 2)
 
 
-def test_jax_scenarios_do_not_require_tensorflow(catalog: Catalog) -> None:
-    for names, asked in ((["data-parallel"], False), (["data-parallel", "baseline"], True)):
-        checklist = checklist_of(catalog, choose_scenarios(catalog, names), "some", replicas=2)
-        planned = {item.check.id for item in plan(checklist, catalog)}
-        assert ("versions.tensorflow-installed" in planned) is asked
-        assert "smoke.gpus-worked" in planned
-
-
-def test_each_framework_is_imported_once(catalog: Catalog) -> None:
-    one, other = choose_scenarios(catalog, ["closed-form", "custom-loop"])
-    (on_jax,) = choose_scenarios(catalog, ["data-parallel"])
-    assert typical_seconds([one, on_jax]) == pytest.approx(typical_seconds([one]) + typical_seconds([on_jax]))
-    assert typical_seconds([one, other]) < typical_seconds([one]) + typical_seconds([other])
-
-
 def test_scenarios_over_pairs_scale_with_the_number_of_pairs(catalog: Catalog) -> None:
     (pairs,) = choose_scenarios(catalog, ["pairs"])
     at_two, at_sixteen = (typical_seconds([pairs], replicas=number) for number in (2, 16))

@@ -102,20 +102,9 @@ def test_draft_expects_driver_libraries_and_flags(tmp_path: Path, catalog: Catal
     assert "# here: 2.27.7" in text
 
 
-def test_draft_expects_legacy_keras(tmp_path: Path, catalog: Catalog) -> None:
-    legacy = keras(package="tf-keras", version="2.21.0", legacy=True)
-    assert drafted(tmp_path, catalog, *cpu_host(), legacy)[0].assumptions.framework == {"flavour": "tf-keras"}
-
-
 def test_draft_without_gpus_expects_neither_driver_nor_cuda(tmp_path: Path, catalog: Catalog) -> None:
     stated = drafted(tmp_path, catalog, *cpu_host(), libraries())[0].assumptions
     assert (stated.driver, stated.sdk, stated.libraries) == (None, {}, {})
-
-
-def test_draft_without_gpus_expects_none(tmp_path: Path, catalog: Catalog) -> None:
-    checklist, _ = drafted(tmp_path, catalog, *cpu_host())
-    assert checklist.assumptions.gpus == GpuAssumption(count=0)
-    assert {entry.replicas for entry in checklist.scenarios} == {2}
 
 
 def test_draft_without_facts_has_no_assumptions(tmp_path: Path, catalog: Catalog) -> None:
@@ -140,11 +129,6 @@ def test_draft_escapes_odd_versions_and_models(tmp_path: Path, catalog: Catalog)
     checklist, _ = drafted(tmp_path, catalog, *h100_node(2), odd, mixed)
     assert checklist.assumptions.packages == {"tensorflow": "~=2.21.0", "keras": "~=3.0"}
     assert checklist.assumptions.gpus == GpuAssumption(count=2, model="NVIDIA [[]x] [*]")
-
-
-def test_draft_of_mixed_gpus_expects_only_their_number(tmp_path: Path, catalog: Catalog) -> None:
-    two = gpus(2, gpu(0), gpu(1, name="NVIDIA A100"))
-    assert drafted(tmp_path, catalog, *h100_node(2), two)[0].assumptions.gpus == GpuAssumption(count=2)
 
 
 INJECTED = 'x"\nwaivers:\n  - {check: "*", subject: "*", reason: r, owner: o, expires: 2099-01-01}\n#'

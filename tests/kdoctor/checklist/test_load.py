@@ -42,14 +42,6 @@ def test_severity_defaults_to_that_of_the_check(tmp_path: Path, catalog: Catalog
     assert checklist.entries[0].severity is Severity.WARNING
 
 
-def test_rules_carry_assumptions_and_waivers(tmp_path: Path, catalog: Catalog) -> None:
-    checklist = read(tmp_path, catalog, FULL)
-    rules = checklist.rules(today=date(2030, 1, 1), fail_on=Severity.WARNING, allow_unknown=True)
-    assert rules.assumptions == checklist.assumptions
-    assert rules.waivers == checklist.waivers
-    assert (rules.fail_on, rules.allow_unknown, rules.today) == (Severity.WARNING, True, date(2030, 1, 1))
-
-
 def test_quoted_date_and_byte_order_mark_are_read(tmp_path: Path, catalog: Catalog) -> None:
     text = "\ufeff" + FULL.replace("2030-12-31", "'2030-12-31'")
     assert read(tmp_path, catalog, text).waivers[0].expires == date(2030, 12, 31)

@@ -4,7 +4,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from helpers.cases import cases
-from helpers.catalogs import host_check, scenario, small_catalog, smoke_check
+from helpers.catalogs import scenario, small_catalog, smoke_check
 from helpers.checklist_texts import CHECKS, FULL, HEAD, NO_SCENARIOS, ONLY_BASELINE, REASON, problems_of, read
 from kdoctor.catalog.load import Catalog
 from kdoctor.checklist.problems import ChecklistError
@@ -170,12 +170,6 @@ def test_scenario_without_a_judging_check_is_reported(tmp_path: Path, catalog: C
 def test_check_whose_scenario_is_not_listed_is_reported(tmp_path: Path, catalog: Catalog) -> None:
     text = HEAD + CHECKS + "  - id: smoke.baseline" + NO_SCENARIOS
     assert_reported(problems_of(tmp_path, catalog, text), "7:9", ["smoke.baseline", "'scenarios'"])
-
-
-def test_scenario_of_a_prerequisite_is_needed_too(tmp_path: Path) -> None:
-    catalog = small_catalog(host_check("host.after", requires=["smoke.baseline"]))
-    text = HEAD + "checks: [{id: host.after}]" + NO_SCENARIOS
-    assert_reported(problems_of(tmp_path, catalog, text), "5:15", ["smoke.baseline", "'scenarios'"])
 
 
 SCENARIO = HEAD + "checks: [{id: smoke.baseline}]\nscenarios:\n  - "

@@ -1,6 +1,5 @@
 import pytest
 
-from helpers.cases import cases
 from helpers.catalogs import gpu_check, host_check, small_catalog
 from kdoctor.checklist.plan import SelectionError, plan, scenarios_to_run
 from kdoctor.checklist.resolve import Checklist, ChecklistEntry, ScenarioEntry
@@ -34,39 +33,10 @@ def deselected(planned: tuple[PlannedCheck, ...]) -> dict[str, str | None]:
     return {entry.check.id: entry.deselected for entry in planned}
 
 
-def test_prerequisites_are_planned_first() -> None:
-    planned = plan(checklist(), CATALOG)
-    assert deselected(planned) == {
-        "gpu.free": None,
-        "host.memory": None,
-        "host.shared-memory": None,
-        "smoke.baseline": None,
-    }
-    assert list(deselected(planned)) == ["gpu.free", "host.memory", "host.shared-memory", "smoke.baseline"]
-
-
 def test_entry_keeps_its_settings_and_prerequisite_its_defaults() -> None:
     by_id = {entry.check.id: entry for entry in plan(checklist(), CATALOG)}
     assert (by_id["gpu.free"].severity, by_id["gpu.free"].accept_unknown) == (Severity.INFO, "why not")
     assert (by_id["host.memory"].severity, by_id["host.memory"].accept_unknown) == (Severity.ERROR, None)
-
-
-@pytest.mark.parametrize("pattern", ["host.shared-memory", "host.sh*", "*shared*"])
-def test_select_includes_prerequisites(pattern: str) -> None:
-    not_selected = f"not selected (--select {pattern})"
-    assert deselected(plan(checklist(), CATALOG, select=[pattern])) == {
-        "gpu.free": not_selected,
-        "host.memory": None,
-        "host.shared-memory": None,
-        "smoke.baseline": not_selected,
-    }
-
-
-def test_select_takes_several_patterns_and_families() -> None:
-    planned = deselected(plan(checklist(), CATALOG, select=["gpu", "smoke.*"]))
-    assert planned["gpu.free"] is None
-    assert planned["smoke.baseline"] is None
-    assert planned["host.memory"] == "not selected (--select gpu --select smoke.*)"
 
 
 def test_check_selected_by_its_id_needs_no_checklist() -> None:
@@ -86,23 +56,6 @@ def test_no_smoke_excludes_trainings() -> None:
     planned = plan(checklist(), CATALOG, smoke=False)
     assert deselected(planned)["smoke.baseline"] == NO_SMOKE
     assert scenarios_to_run(checklist(), planned) == ()
-
-
-@cases(
-    ("select", "gpu.fre", "'gpu.free'"),
-    ("skip", "smok", "'smoke'"),
-    ("select", "hosts", "'host'"),
-    ("select", "", "no check"),
-    ("select", "host.unl*", "checklist job"),
-    ("select", "smoke.all-trainings", "checklist job"),
-    ("skip", "versions", "versions.python-supported"),
-)
-def test_pattern_without_a_match_is_refused(option: str, pattern: str, named: str) -> None:
-    select, skip = ([pattern], []) if option == "select" else ([], [pattern])
-    with pytest.raises(SelectionError) as caught:
-        plan(checklist(), CATALOG, select=select, skip=skip)
-    assert caught.value.message.startswith(f"--{option} {pattern}: ")
-    assert named in caught.value.message
 
 
 def test_empty_selection_is_refused() -> None:

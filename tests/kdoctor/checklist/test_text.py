@@ -63,19 +63,6 @@ def test_both_texts_are_equivalent_checklists(name: str, tmp_path: Path) -> None
         )
 
 
-def test_plain_text_ignores_order_and_comments(tmp_path: Path) -> None:
-    catalog = small_catalog()
-    one, two = tmp_path / "one.yaml", tmp_path / "two.yaml"
-    one.write_text(TEAM)
-    head, _, tail = TEAM.partition("checks:\n")
-    checks, _, end = tail.partition("without:")
-    turned = "  - id: gpu.free  # a comment\n" + checks.replace("  - id: gpu.free\n", "")
-    two.write_text(f"# another\n{head}checks:\n{turned}without:{end}".replace("[gpu, host]", "[host, gpu]"))
-    assert one.read_text() != two.read_text()
-    texts = [plain_text(load_checklist(str(path), catalog)) for path in (one, two)]
-    assert texts[0] == texts[1]
-
-
 @pytest.mark.parametrize(
     "value",
     [

@@ -13,7 +13,6 @@ from packaging.specifiers import Specifier
 from helpers.cases import cases
 from helpers.catalogs import described, gpu_check, host_check, scenario, small_catalog, smoke_check
 from helpers.locks import lock
-from kdoctor.catalog.load import Catalog
 from kdoctor.check import Check
 from kdoctor.checklist.text import scalar
 from kdoctor.diff.compare import (
@@ -335,13 +334,6 @@ def test_several_edits_are_mirrored(tmp_path: Path, chosen: list[int]) -> None:
     }
 
 
-def test_split_into_files_does_not_matter(tmp_path: Path) -> None:
-    (tmp_path / "team.yaml").write_text(BASE)
-    over = "schema: kdoctor/checklist/v1\nname: job\nversion: 3\nextends: ./team.yaml\n"
-    new = side(tmp_path, over, name="over.yaml")
-    assert compare(side(tmp_path, BASE), new).changes == ()
-
-
 def locked(folder: Path, text: str, **changes: Any) -> Side:
     chosen = side(folder, text)
     return replace(chosen, lock=lock(**{"expectations": chosen.expectations, **changes}))
@@ -527,17 +519,6 @@ def test_new_checklist_is_one_tightened_change(tmp_path: Path) -> None:
     assert only.why.startswith("ci/job.yaml is not in main")
 
 
-def test_locks_alone_are_compared(tmp_path: Path) -> None:
-    later = lock(recorded="2026-05-01T06:00:00+00:00", kdoctor="9.9")
-    found = compare_locks(lock(), later, "a.lock.yaml", "b.lock.yaml")
-    assert (found.old, found.new) == ("a.lock.yaml", "b.lock.yaml")
-    assert [(item.kind, item.where, item.new) for item in found.changes] == [
-        ("moved", "lock.kdoctor", "9.9"),
-        ("cosmetic", "lock.recorded", "2026-05-01T06:00:00+00:00"),
-    ]
-    assert compare_locks(None, None, "a", "a").changes == ()
-
-
 def test_measured_value_that_one_lock_lacks_is_shown_as_none(tmp_path: Path) -> None:
     measured = lock().measured
     name = next(iter(measured))
@@ -565,14 +546,6 @@ def test_waiver_that_expires_last_counts(tmp_path: Path, first: str, then: str, 
     assert compared(tmp_path, BASE.replace(line, both), BASE.replace(line, alone)).changes == ()
 
 
-@pytest.mark.parametrize("fix_forward", ["[]", "[host]"])
-def test_most_severe_course_of_a_pattern_counts(tmp_path: Path, fix_forward: str) -> None:
-    text = BASE.replace("at_once: [versions.*]", "at_once: [host, versions.*]")
-    text = text.replace("fix_forward: [host]", f"fix_forward: {fix_forward}")
-    (found,) = compared(tmp_path, BASE, text).changes
-    assert (found.kind, found.where, found.old, found.new) == ("tightened", "rollback.host", "fix_forward", "at_once")
-
-
 @cases(
     ("severity: warning", "severity: info", "lowered"),
     ("severity: warning", "severity: error", "raised"),
@@ -595,7 +568,3 @@ def test_most_severe_course_of_a_pattern_counts(tmp_path: Path, fix_forward: str
 def test_reason_says_what_the_change_means(tmp_path: Path, old: str, new: str, expected: str) -> None:
     (found,) = compared(tmp_path, BASE, edited(old, new)).changes
     assert expected in found.why
-
-
-def test_catalog_of_this_test_is_a_catalog() -> None:
-    assert isinstance(CATALOG, Catalog)

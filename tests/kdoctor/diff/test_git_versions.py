@@ -50,14 +50,6 @@ def test_two_versions_of_a_lock_are_compared(tmp_path: Path) -> None:
     assert [(item.where, item.old, item.new) for item in found.changes] == [("lock.kdoctor", "0.1", "0.2")]
 
 
-def test_added_and_removed_locks_are_changes(tmp_path: Path) -> None:
-    added, removed = compared(tmp_path, None, text_of(lock())), compared(tmp_path, text_of(lock()), None)
-    assert isinstance(added, Comparison)
-    assert isinstance(removed, Comparison)
-    assert [(item.kind, item.where, item.old) for item in added.changes] == [("tightened", "lock", None)]
-    assert [(item.kind, item.where, item.new) for item in removed.changes] == [("loosened", "lock", None)]
-
-
 @pytest.mark.parametrize("has_lock_first", [True, False])
 def test_lock_and_a_checklist_are_not_compared(tmp_path: Path, *, has_lock_first: bool) -> None:
     texts = (text_of(lock()), ONE_CHECK) if has_lock_first else (ONE_CHECK, text_of(lock()))

@@ -6,7 +6,7 @@ from markdown_it import MarkdownIt
 from syrupy.assertion import SnapshotAssertion
 
 from kdoctor.diff.model import Change, Comparison, Kind
-from kdoctor.diff.render import render_diff, summary
+from kdoctor.diff.render import render_diff
 
 
 def change(kind: Kind, where: str, old: str | None = "1", new: str | None = "2") -> Change:
@@ -23,15 +23,10 @@ FOUND = Comparison(
     ),
     notes=("Ask *why*.",),
 )
-NOTHING = Comparison(old="a.yaml", new="b.yaml")
 
 
 def test_terminal_lists_changes_by_kind(screen: SnapshotAssertion) -> None:
     assert render_diff(FOUND, "terminal") == screen
-
-
-def test_no_changes_are_one_line() -> None:
-    assert render_diff(NOTHING, "terminal") == f"a.yaml -> b.yaml: {summary(NOTHING)}\n"
 
 
 def test_markdown_is_tables_with_escaped_cells() -> None:

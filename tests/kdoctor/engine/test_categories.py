@@ -6,7 +6,7 @@ from helpers.reports import failure, finding, result
 from kdoctor.engine.categories import categories
 from kdoctor.engine.causes import find_causes
 from kdoctor.engine.report import Category, Mark, Result
-from kdoctor.model import Evidence, Remedy, Severity, Status, Unjudged
+from kdoctor.model import Evidence, Remedy, Severity, Status
 
 
 def summed_up(*results: Result) -> dict[str, Category]:
@@ -29,15 +29,6 @@ def test_passed_family_shows_its_values_once() -> None:
 def test_failed_family_shows_its_problem(severity: Severity, mark: Mark) -> None:
     line = summed_up(failure("gpu.free", finding("A", observed="busy"), severity=severity), passed("gpu.fan", "x"))
     assert line["gpu"] == Category(family="gpu", mark=mark, text="A: busy")
-
-
-def test_error_outranks_warning_and_unknown() -> None:
-    line = summed_up(
-        failure("gpu.fan", finding("F", observed="stopped"), severity=Severity.WARNING),
-        result("gpu.clocks", Status.UNKNOWN, reason="not read"),
-        failure("gpu.free", finding("A", observed="busy")),
-    )["gpu"]
-    assert (line.mark, line.text) == (Mark.ERROR, "A: busy")
 
 
 def test_failure_for_information_keeps_the_family_well() -> None:
@@ -71,15 +62,6 @@ def test_event_is_said_although_it_is_for_information() -> None:
     assert summed_up(hidden, passed("gpu.fan", "8 GPUs"))["gpu"].text == "8 GPUs"
 
 
-def test_explained_failure_shows_what_was_observed() -> None:
-    lines = summed_up(
-        failure("versions.keras-compatible", finding("keras", observed="wrong")),
-        failure("smoke.baseline", finding("mirrored", observed="off", explained_by=("versions.keras-compatible",))),
-    )
-    assert lines["versions"].text == "keras: wrong"
-    assert (lines["smoke"].mark, lines["smoke"].text) == (Mark.ERROR, "mirrored: off")
-
-
 @pytest.mark.parametrize(("brief", "said"), [("8 GPUs", "8 GPUs"), ("", "no problem found")])
 def test_unknown_outranks_pass(brief: str, said: str) -> None:
     line = summed_up(passed("gpu.fan", brief), result("gpu.clocks", Status.UNKNOWN, reason="not read"))["gpu"]
@@ -101,40 +83,10 @@ def test_accepted_unknown_does_not_hide_a_pass() -> None:
     assert summed_up(known, passed("gpu.fan", "8 GPUs"))["gpu"].mark is Mark.PASS
 
 
-def test_unknown_because_of_a_cause_names_it() -> None:
-    gap = Unjudged(subject="pair", reason="not read", explained_by=("gpu.responding",))
-    lines = summed_up(
-        failure("gpu.responding", finding("GPU 2", observed="lost")),
-        result("topology.pairs", Status.UNKNOWN, reason="not read", unjudged=(gap,)),
-    )
-    assert lines["topology"].mark is Mark.SKIP
-    assert "gpu.responding" in lines["topology"].text
-
-
-def test_family_with_values_shows_them_although_a_cause_leaves_a_gap() -> None:
-    gap = Unjudged(subject="pair", reason="not read", explained_by=("gpu.responding",))
-    line = summed_up(
-        failure("gpu.responding", finding("GPU 2", observed="lost")),
-        passed("topology.iommu", "NV18 between every pair"),
-        result("topology.pairs", Status.UNKNOWN, reason="not read", unjudged=(gap,)),
-    )["topology"]
-    assert (line.mark, line.text) == (Mark.UNKNOWN, "NV18 between every pair")
-
-
 def test_failure_for_information_is_shown_if_it_fails_the_run() -> None:
     results = (failure("gpu.power-limit", finding("GPU 1", observed="low"), severity=Severity.INFO),)
     (line,) = categories(results, find_causes(results), Severity.INFO)
     assert (line.mark, line.text) == (Mark.INFO, "GPU 1: low")
-
-
-def test_skipped_family_names_what_blocked_it() -> None:
-    lines = summed_up(
-        failure("driver.loaded", finding("driver", observed="not loaded")),
-        result("gpu.free", Status.SKIP, blocked_by="driver.loaded"),
-    )
-    assert lines["gpu"].mark is Mark.SKIP
-    assert "driver.loaded" in lines["gpu"].text
-    assert not lines["gpu"].left_out
 
 
 def test_family_that_was_not_asked_for_is_left_out() -> None:
@@ -155,17 +107,6 @@ def test_problem_that_matters_later_is_a_warning() -> None:
 def test_network_is_shown_only_if_it_was_judged() -> None:
     assert summed_up(result("network.rdma", Status.SKIP, reason="no RDMA device")) == {}
     assert list(summed_up(passed("network.rdma", "8 ports"), passed("gpu.fan", "8 GPUs"))) == ["gpu", "network"]
-
-
-@pytest.mark.parametrize("order", [1, -1])
-def test_gap_without_a_cause_is_named(order: int) -> None:
-    gap = Unjudged(subject="pair", reason="lost", explained_by=("gpu.responding",))
-    gaps = (
-        result("topology.pairs", Status.UNKNOWN, reason="lost", unjudged=(gap,)),
-        result("topology.iommu", Status.UNKNOWN, reason="not read"),
-    )
-    line = summed_up(failure("gpu.responding", finding("GPU 2", observed="lost")), *gaps[::order])["topology"]
-    assert (line.mark, line.text) == (Mark.UNKNOWN, "not known: not read (and 1 more)")
 
 
 def test_skipped_family_names_its_most_frequent_reason() -> None:

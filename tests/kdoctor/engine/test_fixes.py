@@ -30,20 +30,6 @@ def steps(*results: Result, visible: tuple[int, ...] = (), **options: object) ->
     return plan_fixes(relevant(find_causes(results)), AGAIN, visible=visible, **options)  # type: ignore[arg-type]
 
 
-def test_job_can_start_without_the_broken_gpus() -> None:
-    first, fix = steps(lost(2), visible=tuple(range(8)))
-    assert first.kind == "workaround"
-    assert first.commands == (
-        "export CUDA_DEVICE_ORDER=PCI_BUS_ID",
-        "export CUDA_VISIBLE_DEVICES=0,1,3,4,5,6,7",
-        "kdoctor check --gpus 7",
-    )
-    assert first.solves == ("gpu.responding",)
-    assert (fix.kind, fix.commands) == ("fix", ("sudo reboot",))
-    recorded, _ = steps(lost(2), visible=tuple(range(8)), recorded=True)
-    assert recorded.commands == first.commands[:2]  # no export changes a recording
-
-
 def test_gpus_of_several_causes_are_left_out_together() -> None:
     log = failure("gpu.kernel-log", finding("GPU 5", observed="Xid 119", remedy=remedy("reset 5")))
     first, *_ = steps(lost(2), log, visible=(0, 2, 4, 5))
@@ -58,15 +44,6 @@ def test_workaround_replaces_the_number_of_gpus() -> None:
     causes = find_causes([lost(1)])
     (first, _) = plan_fixes(causes, "kdoctor check --gpus 4 -c a.yaml", visible=(0, 1, 2, 3))
     assert first.check == "kdoctor check -c a.yaml --gpus 3"
-
-
-def test_no_workaround_if_no_gpu_remains_or_none_is_to_blame() -> None:
-    assert [step.kind for step in steps(lost(0, 1), visible=(0, 1))] == ["fix"]
-    assert [step.kind for step in steps(lost(3), visible=(0, 1))] == ["fix"]
-    assert [step.kind for step in steps(lost(0))] == ["fix"]
-    assert [step.kind for step in steps(failure("driver.loaded", finding("driver")), visible=(0, 1))] == ["fix"]
-    both = failure("gpu.responding", finding("GPU 1"), finding("driver"))
-    assert [step.kind for step in steps(both, visible=(0, 1))] == ["fix"]
 
 
 def test_no_workaround_for_a_warning() -> None:

@@ -2,10 +2,9 @@ from dataclasses import replace
 from itertools import product
 
 from helpers.cases import cases
-from helpers.judging import TODAY
 from helpers.reports import failure, finding
 from kdoctor.engine.causes import find_causes
-from kdoctor.engine.report import Conclusion, JudgedFinding, Result, Waiver
+from kdoctor.engine.report import Conclusion, Result
 from kdoctor.engine.verdict import ALL_PASSED, conclude
 from kdoctor.model import Remedy, Severity, Status
 
@@ -72,11 +71,6 @@ def test_run_with_all_trainings_skipped_is_inconclusive(statuses: tuple[Status, 
     assert conclude([*trainings, mild], trainings={*(item.id for item in trainings), mild.id}).exit_code == code
 
 
-def test_verdict_names_three_failed_checks_and_counts_the_rest() -> None:
-    verdict = conclude([result(FAIL)] * 5)
-    assert verdict.reason.startswith("host.it, host.it, host.it and 2 more")
-
-
 @cases(
     ("no facts about host were collected", Status.PASS, "nothing wrong in what was recorded"),
     ("no facts about host were collected", Status.FAIL, "no error in what was recorded"),
@@ -123,17 +117,6 @@ def test_failure_reason_is_the_worst_cause_and_counts_the_others() -> None:
 def test_long_problem_is_cut_in_the_reason() -> None:
     failed = [failure("host.disk", finding("disk", observed="very " * 100))]
     assert 110 < len(conclude(failed, causes=find_causes(failed)).reason) <= 120 + len(" (host.disk)")
-
-
-def test_pass_reason_names_waived_checks() -> None:
-    waiver = Waiver(check="host.it", subject="*", reason="known", owner="ops", expires=TODAY)
-    finding = JudgedFinding(finding=failure("host.it").findings[0].finding, waiver=waiver)
-    waived, passed = result(SKIP, findings=(finding,)), replace(result(PASS), id="host.other")
-    warning = replace(result(FAIL, WARNING), id="host.warning")
-    verdict = conclude([warning, waived, passed])
-    assert (verdict.reason.partition(";")[0], verdict.warned) == ("waived: host.it", True)
-    assert not conclude([replace(waived, severity=Severity.INFO), passed]).warned
-    assert "host" not in conclude([passed]).reason
 
 
 def test_pass_reason_names_findings_about_hidden_gpus() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from helpers.locks import lock
 from helpers.reports import cpu_report, gpu_report
-from kdoctor.engine.report import Conclusion, Report, Verdict
+from kdoctor.engine.report import Report
 from kdoctor.errors import UsageError
 from kdoctor.history.last_passing import Series, find_lock, find_start, last_passing
 from kdoctor.history.record import keep
@@ -54,18 +54,6 @@ def at(moment: str) -> Report:
     return replace(cpu_report(), started_at=moment)
 
 
-def test_last_passing_run_is_found(place: Path) -> None:
-    older = lock().model_copy(update={"facts": {**lock().facts, "packages": {"keras": "3.14.0"}}})
-    kept(place, at("2026-04-01T06:00:00+00:00"), older)
-    kept(place, at("2026-05-01T06:00:00+00:00"), lock())
-    kept(place, gpu_report(), lock())
-    name, found = last(place, series(place))
-    assert name == "run 2 of the history"
-    assert (found.recorded, found.facts, found.expectations) == (
-        "2026-05-01T06:00:00+00:00", lock().facts, lock().expectations,
-    )  # fmt: skip
-
-
 def test_equal_locks_are_stored_once_and_pruned_with_their_last_run(place: Path) -> None:
     other = lock().model_copy(update={"facts": {**lock().facts, "packages": {"keras": "3.14.0"}}})
     kept(place, cpu_report(), other)
@@ -106,20 +94,6 @@ def test_missing_lock_names_the_checklist_that_passed(place: Path) -> None:
     with pytest.raises(UsageError) as caught:
         last(place, replace(series(place), checklist="node"))
     assert "(1) was of cpu-smoke" in str(caught.value.hint)
-
-
-def test_narrowed_and_failed_runs_are_not_those_that_a_run_is_compared_with(place: Path) -> None:
-    kept(place, at("2026-05-01T06:00:00+00:00"), lock())
-    kept(place, at("2026-05-02T06:00:00+00:00"), lock(), scope="--no-smoke")
-    for conclusion, code in ((Conclusion.FAIL, 1), (Conclusion.UNKNOWN, 3)):
-        verdict = Verdict(conclusion=conclusion, exit_code=code, reason="gpu.free")
-        kept(place, replace(at("2026-05-03T06:00:00+00:00"), verdict=verdict), lock())
-    environ, mine = {"KDOCTOR_HISTORY": str(place)}, series(place)
-    assert last(place, mine)[0] == "run 1 of the history"
-    assert find_start(environ, mine, "") == "2026-05-01T06:00:00+00:00"
-    assert find_start(environ, mine, "--no-smoke") == "2026-05-02T06:00:00+00:00"
-    elsewhere = replace(mine, target="/elsewhere/python")
-    assert "cpu-smoke (2) examined" in why_none(place, elsewhere)  # the newest that passed
 
 
 def test_passing_run_of_older_version_has_no_lock(place: Path) -> None:

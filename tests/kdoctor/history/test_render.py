@@ -51,12 +51,6 @@ def test_list_marks_first_failure_and_changes(tmp_path: Path) -> None:
     assert listed[1].split()[:4] == ["2", "2030-01-02T00:00:01", "NOT", "READY"]
 
 
-def test_list_marks_first_failure_of_new_check() -> None:
-    run = read.Run(7, "2030-01-02T00:00:01+00:00", "fail", "pass", 34.2, "cpu-smoke", "--no-smoke")
-    (text,) = render.list_runs([run], {})
-    assert text == "     7  2030-01-02T00:00:01  NOT READY       34.2 s  cpu-smoke --no-smoke\n        first failure\n"
-
-
 def test_list_fits_in_80_columns() -> None:
     names = [f"versions.cuda-libraries-match-{number}" for number in range(9)]
     run = read.Run(
@@ -111,23 +105,6 @@ def test_flaky_check_is_listed_with_its_changes(tmp_path: Path, failures: tuple[
         found = read.flaky(connection)
     assert [(item.check, item.flips) for item in found] == ([("gpu.free", flips)] if flips else [])
     assert (f"gpu.free changed {flips} times" in render.list_flaky(found)) == bool(flips)
-
-
-@cases("host", "checklist", "target", "scope")
-def test_changes_in_two_series_make_no_flaky_check(tmp_path: Path, column: str) -> None:
-    place = history(tmp_path, *(a_run(failed=bool(failed), number=n) for n, failed in enumerate((1, 0, 1, 0, 1, 1))))
-    with opened(place, create=False) as connection:
-        connection.execute(f"UPDATE runs SET {column} = 'another' WHERE id > 3")  # noqa: S608 - a name above
-        assert read.flaky(connection) == []
-
-
-def test_check_that_could_not_be_judged_at_times_is_not_flaky(tmp_path: Path) -> None:
-    place = history(tmp_path, *(a_run(failed=False, number=n) for n in range(4)))
-    with opened(place, create=False) as connection:
-        for run, (old, new) in enumerate((("pass", "unknown"), ("unknown", "pass"), ("unknown", "fail")), 2):
-            connection.execute("INSERT INTO changes VALUES (?, 'gpu.free', ?, ?)", (run, old, new))
-        connection.execute("INSERT INTO changes VALUES (1, 'gpu.free', 'skip', 'pass')")
-        assert read.flaky(connection) == []
 
 
 def test_durations_are_those_of_runs_that_passed(tmp_path: Path) -> None:
@@ -214,14 +191,6 @@ def test_show_prints_waived_failure_and_policy(tmp_path: Path, screen: SnapshotA
     run = replace(a_run(failed=False), results=(judged, result("gpu.count-expected")))
     with opened(history(tmp_path, run), create=False) as connection:
         assert render.show_run(read.report_of(connection, 1)) == screen
-
-
-def test_warning_of_a_passing_run_is_no_failure(tmp_path: Path) -> None:
-    with opened(history(tmp_path, cpu_report()), create=False) as connection:
-        text = render.show_run(read.report_of(connection, 1))
-    assert "\nWARNING  smoke.starved-replica\n" in text
-    assert ", 1 with a warning, " in text
-    assert "fail" not in text.lower().partition("failure policy")[0]
 
 
 def test_missing_run_names_the_existing_ones(tmp_path: Path) -> None:

@@ -7,11 +7,11 @@ import pytest
 
 from helpers.cases import cases
 from helpers.matrices import A100, H100, PTX_8_5, SOURCE, bad, release, small_matrix
-from kdoctor.matrix.compatibility import best, compatible, coverage, hidden_folders, judge, needed_driver
+from kdoctor.matrix.compatibility import coverage, hidden_folders, judge, needed_driver
 from kdoctor.matrix.cuda import CudnnSupport
 from kdoctor.matrix.gpus import NamedGpu
 from kdoctor.matrix.kernels import Kernels
-from kdoctor.matrix.model import GpuKind, Platform, Release
+from kdoctor.matrix.model import GpuKind, Platform
 from kdoctor.matrix.verdict import Machine, Verdict
 
 MACHINE = Machine(driver="560.28.03", gpus=(A100,), python="3.11", glibc="2.31")
@@ -215,20 +215,6 @@ def test_requirements_of_an_installation(
         bad("y", {"numpy": ">=2"}, install=("numpy<2",)),
     )
     assert verdict(machine, changes, known_bad=rows).requirements == requirements
-
-
-def test_newest_final_release_is_the_best() -> None:
-    releases = tuple(map(release, ("2.0.0", "2.1.0", "2.2.0.dev1", "2.2.0rc1")))
-
-    def chosen(*rows: Release) -> str | None:
-        found = best(compatible(small_matrix(*rows), MACHINE))
-        return None if found is None else found.release.version
-
-    assert chosen(*releases) == "2.1.0"
-    assert chosen(*releases[2:]) == "2.2.0rc1"
-    assert chosen(releases[2]) == "2.2.0.dev1"
-    assert chosen() is None
-    assert chosen(release("2.3.0", python=">=3.13"), releases[0]) == "2.0.0"
 
 
 @cases(

@@ -7,10 +7,8 @@ import pytest
 from helpers.cases import cases
 from kdoctor.matrix.keras import FeatureResult, KerasFeature, defects, known_feature, measured_result
 from kdoctor.matrix.load import MatrixError, load_matrix
-from kdoctor.matrix.truth import features_of_checks
 
 HEAD = 'schema: kdoctor/version-matrix/v1\nextends: shipped\nupdated: "2026-12-01"\nplatform: linux-x86_64\n'
-CLIPNORM = next(name for name in load_matrix(environ={}).features if name.endswith("/clipnorm"))
 
 
 def row(result: FeatureResult, *releases: str, feature: str = "ours/clip", package: str = "keras") -> KerasFeature:
@@ -79,15 +77,6 @@ def loaded(folder: Path, text: str) -> str:
     file = folder / "own.yaml"
     file.write_text(HEAD + text, encoding="utf-8")
     return str(file)
-
-
-def test_file_of_a_user_adds_features_and_replaces_results(tmp_path: Path) -> None:
-    text = results(result("'3.99.0'"), result("'3.15.1'", "right", CLIPNORM, "fixed"))
-    matrix = load_matrix(loaded(tmp_path, text), {})
-    assert matrix.keras_feature("ours/clip", "keras", "3.99.0").result == "wrong"
-    assert matrix.keras_feature(CLIPNORM, "keras", "3.15.1").observed == "fixed"
-    assert matrix.keras_feature(CLIPNORM, "keras", "3.12.4").result == "wrong"
-    assert "ours/clip" in features_of_checks(matrix, ["smoke.clipping"])
 
 
 @cases(

@@ -2,7 +2,6 @@
 
 import os
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -193,26 +192,6 @@ def test_gpus_of_arm_machines_imply_their_platform(tmp_path: Path, monkeypatch: 
     assert facts(asked(tmp_path))["Platform"] == ("linux-aarch64", "this machine")
 
 
-def test_libraries_of_the_system_are_stated(tmp_path: Path) -> None:
-    found = asked(tmp_path, cuda=" 12.4 ", cudnn="9.3")
-    assert (found.machine.cuda, found.machine.cudnn) == ("12.4", "9.3")
-    assert facts(found)["CUDA"] == ("12.4 on the system, so no [and-cuda]", "--cuda")
-    assert facts(found)["cuDNN"] == ("9.3 on the system, so no [and-cuda]", "--cudnn")
-    assert not {"CUDA", "cuDNN"} & set(facts(asked(tmp_path)))
-    for option in ("cuda", "cudnn"):
-        with pytest.raises(UsageError, match=f"--{option} new: not a version"):
-            asked(tmp_path, **{option: "new"})
-
-
-@cases(("3.11", "python3.11"), ("3.11.7", "python3.11"), (" 3.9 ", "python3.9"), ("3.14t", "python3.14t"))
-def test_version_of_python_needs_no_interpreter(tmp_path: Path, text: str, called: str) -> None:
-    found = asked(tmp_path, python=text)
-    assert (found.machine.python, found.machine.interpreter) == (text.strip().removesuffix("t"), called)
-    assert facts(found)["Python"] == (text.strip(), "--python")
-    assert found.installed is None
-    assert "Installed" not in facts(found)
-
-
 @pytest.mark.parametrize("text", ["3", "2.7", "4.0", "3.11.7.1", "three", ""])
 def test_other_versions_of_python_are_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(UsageError, match="not a Python 3 version"):
@@ -292,12 +271,3 @@ def test_linux_is_wsl2_if_it_has_the_device_of_windows(
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(Path, "exists", lambda path: has_dxg and str(path) == "/dev/dxg")
     assert REAL_PLATFORM() == platform
-
-
-def test_slow_or_failing_reads_are_given_up() -> None:
-    def failing() -> str:
-        raise OSError
-
-    assert module._within(5, lambda: "read") == "read"
-    assert module._within(5, failing) is None
-    assert module._within(0.01, lambda: time.sleep(0.2)) is None

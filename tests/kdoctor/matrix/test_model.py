@@ -1,18 +1,12 @@
 """What follows from the rows of a version matrix."""
 
-import datetime as dt
 from dataclasses import replace
 
-import pytest
-
 from helpers.cases import cases
-from helpers.matrices import PTX_8_5, SOURCE, bad, release, small_matrix
+from helpers.matrices import SOURCE, release, small_matrix
 from kdoctor.matrix.cuda import CudaMajor, CudaRelease, PtxVersion
 from kdoctor.matrix.kernels import Kernels
-from kdoctor.matrix.model import GpuKind, Libraries, Platform, Release, cudnn_requirement
-
-OWN = Kernels(cubins=(80,), ptx=("80",))
-"""Code with the PTX of the build's CUDA."""
+from kdoctor.matrix.model import GpuKind, Libraries, Platform
 
 
 @cases(
@@ -34,14 +28,6 @@ def test_requirement_of_a_release(name: str, python: str | None, found: str | No
     )
     requirement = release("2.0.0", requires=lines).requirement(name, python)
     assert (None if requirement is None else str(requirement).replace('"', "'")) == found
-
-
-def test_release_without_extra_requires_no_cudnn() -> None:
-    assert cudnn_requirement(release("2.0.0", and_cuda=None)) is None
-    assert cudnn_requirement(release("2.0.0", and_cuda=("nvidia-nccl-cu12==2.23",))) is None
-    both = release("2.0.0", and_cuda=("nvidia-nccl-cu12==2.23", "nvidia-cudnn-cu12<10,>=9.3"))
-    assert str(cudnn_requirement(both)) == "nvidia-cudnn-cu12<10,>=9.3"
-    assert release("2.0.0", and_cuda=None).requirement("nvidia-cudnn-cu12") is None
 
 
 MAJORS = tuple(
@@ -78,10 +64,6 @@ MATRIX = small_matrix(release("2.0.0"), cuda_majors=MAJORS, cuda_releases=RELEAS
 )
 def test_driver_that_compiles_ptx(isa: str | None, cuda: str, driver: str | None) -> None:
     assert MATRIX.ptx_driver(Kernels(cubins=(), ptx=("80",), ptx_isa=isa), cuda) == driver
-
-
-def test_oldest_driver_of_a_major_release() -> None:
-    assert [MATRIX.oldest_driver(cuda) for cuda in ("11.8", "12.5.1", "13.0")] == ["450.80.02", "525.60.13", None]
 
 
 def test_drivers_of_windows() -> None:
@@ -133,50 +115,6 @@ def test_libraries_of_a_release_are_those_of_all_rows_that_fit() -> None:
     }
 
 
-def test_matrix_is_old_when_newer_releases_are_likely() -> None:
-    updated = dt.date(2026, 1, 1)
-    matrix = small_matrix(updated=updated.isoformat())
-    found = {days: matrix.too_old(updated + dt.timedelta(days=days)) for days in (-1, 0, 90, 91, 5000)}
-    assert [found[days] for days in (-1, 0, 90)] == [None] * 3
-    assert [(found[days] or "").partition(":")[0] for days in (91, 5000)] == ["91 days old", "5000 days old"]
-
-
-def test_known_combinations_of_given_versions() -> None:
-    rows = (
-        bad("a", {"tensorflow": "==2.0.0"}),
-        bad("b", {"tensorflow": ">=2.0", "cudnn": "<9.5"}),
-        bad("c", {"tensorflow": ">2.0"}),
-        bad("d", {"tensorflow": ">=2.0", "numpy": ">=2"}),
-    )
-    matrix = small_matrix(known_bad=rows)
-
-    def ids(**versions: str) -> list[str]:
-        return [row.id for row in matrix.known_bad_for(versions)]
-
-    assert ids(tensorflow="2.0.0") == ["a"]
-    assert ids(tensorflow="2.0.0", cudnn="9.4") == ["a", "b"]
-    assert ids(tensorflow="2.1.0rc0", cudnn="9.6") == ["c"]
-    assert ids(cudnn="9.4") == []
-
-
-def test_rows_are_found_by_their_keys() -> None:
-    two, three = release("2.0.0"), release("3.0.0")
-    matrix = small_matrix(two, three)
-    assert (matrix.release("2.0.0"), matrix.release("3.0.0"), matrix.release("4.0.0")) == (two, three, None)
-    assert [kind and kind.architecture for kind in map(matrix.capability, ("8.0", "9.0", "7.0"))] == [
-        "Ampere",
-        "Hopper",
-        None,
-    ]
-    assert [found and found.platform for found in map(matrix.elsewhere, ("windows", "linux-x86_64", None))] == [
-        "windows",
-        None,
-        None,
-    ]
-    assert matrix.of("tensorflow") is matrix
-    assert (matrix.of("jax").framework, matrix.of("jax").releases) == ("JAX", matrix.jax)
-
-
 @cases(
     ({"data_center": ("A",), "arm_models": ("C",)}, False),
     ({"models": ("B",), "arm_models": ("C",)}, False),
@@ -185,11 +123,3 @@ def test_rows_are_found_by_their_keys() -> None:
 def test_models_of_a_capability(lists: dict[str, tuple[str, ...]], *, arm_only: bool) -> None:
     kind = GpuKind.model_validate({"capability": "12.1", "architecture": "X", "source": SOURCE, **lists})
     assert (kind.names, kind.arm_only, kind.number) == (tuple(sum(lists.values(), ())), arm_only, 121)
-
-
-@pytest.mark.parametrize(("kernel_gen", "number"), [(None, 1), (PTX_8_5, 2)])
-def test_code_of_a_release(kernel_gen: Kernels | None, number: int) -> None:
-    found: Release = release("2.0.0", kernel_gen=kernel_gen)
-    assert found.kernels == (OWN, PTX_8_5)[:number]
-    assert not found.prerelease
-    assert release("2.1.0rc0").prerelease

@@ -170,22 +170,6 @@ def test_libraries_of_the_system_for_a_plugin_of_jax(
     ] * len(named)
 
 
-def test_gpus_that_are_farthest_apart_decide_and_are_named() -> None:
-    kinds = tuple(
-        GpuKind(capability=name, architecture="X", models=(name,), last_branch=last, oldest_driver=first, source=SOURCE)
-        for name, last, first in (
-            ("6.0", 900, None),
-            ("7.0", 470, None),
-            ("8.0", None, "520.61"),
-            ("9.0", None, "1000.1"),
-        )
-    )
-    gpus = tuple(NamedGpu(name=f"X{kind.number}", capability=kind.capability) for kind in kinds)
-    (found,) = drivers_apart(small_matrix(gpus=kinds), Machine(gpus=gpus))
-    assert "X70 (7.0) needs branch 470 or older" in found.text
-    assert "X90 (9.0) 1000.1 or newer" in found.text
-
-
 @pytest.mark.parametrize(("cudnn", "named"), [("9.3", "built with 9.3"), (None, "does not state")])
 def test_cudnn_of_the_build_is_named(cudnn: str | None, named: str) -> None:
     one = release("2.3.0", cudnn=cudnn)

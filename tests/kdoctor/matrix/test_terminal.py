@@ -5,7 +5,6 @@ import itertools
 import pytest
 
 from helpers.cases import cases
-from kdoctor.matrix import terminal
 from kdoctor.matrix.compatibility import compatible, judge
 from kdoctor.matrix.gpus import find_gpu
 from kdoctor.matrix.load import load_matrix
@@ -14,7 +13,7 @@ from kdoctor.matrix.render import render
 from kdoctor.matrix.requirements import requirements
 from kdoctor.matrix.verdict import Machine
 from kdoctor.matrix.view import Fact, View
-from kdoctor.text.canvas import SCREEN, Canvas
+from kdoctor.text.canvas import SCREEN
 
 MATRIX = load_matrix(environ={})
 FACTS = tuple(Fact(label, "a value of usual length", "--option") for label in ("Driver", "GPUs", "Python", "Platform"))
@@ -67,8 +66,3 @@ def test_named_release_has_its_verdict_and_the_way_out(
     shown = render(View(matrix=MATRIX, machine=machine, facts=FACTS, verdicts=verdicts, needs=needs), "terminal")
     assert rows(shown) <= SCREEN
     assert [text for text in named if text in shown] == list(named)
-
-
-@pytest.mark.parametrize(("length", "number"), [(0, 1), (1, 1), (80, 1), (81, 2), (160, 2), (161, 3)])
-def test_rows_that_a_line_takes(length: int, number: int) -> None:
-    assert terminal._rows("x" * length, Canvas(width=80)) == number

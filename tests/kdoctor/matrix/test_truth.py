@@ -1,11 +1,9 @@
 """What distributed Keras does, as text."""
 
-import pytest
-
 from helpers.cases import cases
 from helpers.matrices import SOURCE, release, small_matrix
 from kdoctor.matrix.keras import KerasFeature, KerasRelease, KnownFeature, MeasuredFeature
-from kdoctor.matrix.truth import KerasOnReplicas, Span, describe, features_of_checks, for_release, spans, titles
+from kdoctor.matrix.truth import KerasOnReplicas, features_of_checks, for_release, spans
 
 
 def known(feature: str, result: str = "wrong") -> KnownFeature:
@@ -43,18 +41,6 @@ MATRIX = small_matrix(
 )
 
 
-def test_features_with_one_title_are_named_once() -> None:
-    assert titles(MATRIX, ["a/clip", "b/clip", "x/y", "c/loss"]) == ["clipping", "x/y", "losses"]
-    assert describe(MATRIX, [known("a/clip"), known("c/loss", "hangs"), known("x/y")]) == (
-        "wrong without an error with clipping, x/y; hangs with losses"
-    )
-    named = [known(name) for name in ("losses: sum", "a/clip", "losses: mean")]
-    assert describe(MATRIX, named) == "wrong without an error with losses (sum, mean), clipping"
-    assert describe(MATRIX, named, 2) == "wrong without an error with losses: sum, clipping and 1 more"
-    assert describe(MATRIX, [known("a/clip", "right"), known("c/loss", "unsupported")]) == ""
-    assert describe(MATRIX, []) == ""
-
-
 @cases(
     (["smoke.clip"], ["a/clip", "b/clip"]),
     (["smoke.other", "smoke.loss"], ["b/clip", "c/loss"]),
@@ -63,12 +49,6 @@ def test_features_with_one_title_are_named_once() -> None:
 )
 def test_features_that_checks_judge(checks: list[str], features: list[str]) -> None:
     assert features_of_checks(MATRIX, checks) == features
-
-
-@pytest.mark.parametrize(("releases", "named"), [(("3.1",), "3.1"), (("3.1", "3.2", "3.4"), "3.1 to 3.4")])
-def test_span_names_its_ends(releases: tuple[str, ...], named: str) -> None:
-    span = Span(package="keras", releases=releases, result="crashes", observed="signal 11")
-    assert span.text == f"{named}: crashes (signal 11)"
 
 
 def test_spans_are_by_package_and_feature() -> None:

@@ -13,17 +13,6 @@ AGAINST, MISSING, CAUTION = (
 
 
 @cases(
-    ((), "runs"), ((CAUTION,), "runs"), ((CAUTION, MISSING), "unknown"), ((MISSING, AGAINST, CAUTION), "does-not-run")
-)
-def test_outcome_is_that_of_the_gravest_reason(reasons: tuple[Reason, ...], outcome: str) -> None:
-    found = Verdict(release=RELEASE, reasons=reasons)
-    assert found.outcome == outcome
-    assert found.against == tuple(reason for reason in reasons if reason is AGAINST)
-    assert found.missing == tuple(reason for reason in reasons if reason is MISSING)
-    assert found.cautions == tuple(reason for reason in reasons if reason is CAUTION)
-
-
-@cases(
     (Machine(), False, False),
     (Machine(gpus=()), False, True),
     (Machine(gpus=(), unnamed_gpus=("X",)), False, False),

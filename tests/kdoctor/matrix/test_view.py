@@ -11,17 +11,7 @@ from kdoctor.matrix.load import shipped_matrix
 from kdoctor.matrix.model import Release, VersionMatrix
 from kdoctor.matrix.requirements import requirements
 from kdoctor.matrix.verdict import Machine, Reason, Verdict
-from kdoctor.matrix.view import (
-    View,
-    code_range,
-    groups,
-    notes,
-    python_range,
-    reasons,
-    shown_driver,
-    shown_releases,
-    span,
-)
+from kdoctor.matrix.view import View, shown_driver, span
 
 OLD, PATCH, NEW = release("2.18.0"), release("2.18.1"), release("2.19.0")
 MATRIX = small_matrix(OLD, PATCH, NEW)
@@ -37,15 +27,6 @@ def verdict(item: Release, *kinds: tuple[str, str]) -> Verdict:
     """A verdict with a reason of each of these kinds and rules."""
     given = tuple(Reason(kind, rule, f"the {rule}") for kind, rule in kinds)  # type: ignore[arg-type]
     return Verdict(release=item, reasons=given)
-
-
-def test_older_patch_releases_and_those_that_do_not_run_are_not_shown() -> None:
-    early = release("2.19.0rc1")
-    items = (
-        verdict(release("2.20.0"), ("against", "driver")), verdict(NEW), verdict(early), verdict(PATCH), verdict(OLD),
-        verdict(release("2.18.0", extra="cuda13")),
-    )  # fmt: skip
-    assert shown_releases(items) == [items[1], items[2], items[3], items[5]]
 
 
 def test_platform_without_gpus_has_the_command_for_the_cpu() -> None:
@@ -132,20 +113,6 @@ def test_nearest_only_lacks_facts_or_has_the_fewest_kinds_of_problems() -> None:
     assert View(matrix=MATRIX, machine=MACHINE, verdicts=(two,), needs=requirements(MATRIX, "2.19")).nearest is None
 
 
-def test_groups_are_by_the_reason_that_a_person_can_change_least() -> None:
-    items = (
-        verdict(NEW, ("against", "python"), ("against", "driver")),
-        verdict(PATCH, ("against", "driver")),
-        verdict(OLD, ("missing", "glibc"), ("missing", "gpu")),
-        verdict(release("2.17.0")),
-    )
-    found = groups(items)
-    assert [(item.outcome, item.reason.rule, [one.version for one in item.releases]) for item in found] == [
-        ("does-not-run", "driver", ["2.19.0", "2.18.1"]),
-        ("unknown", "gpu", ["2.18.0"]),
-    ]
-
-
 def test_span_joins_neighbours() -> None:
     known = (NEW, PATCH, OLD, release("2.17.0"))
     assert span((NEW,), known) == "2.19.0"
@@ -169,23 +136,3 @@ def test_driver_depends_on_the_gpus_and_the_platform() -> None:
     assert shown_driver(view(machine=Machine(gpus=(H100,), platform="windows")), NEW) == "555"
     assert shown_driver(view(machine=Machine(gpus=(H100,), platform="macos")), NEW) == "555.42.02"
     assert shown_driver(view(machine=None), release("2.20.0", cuda="14.0")) is None
-
-
-def test_reasons_name_their_failure_and_what_is_missing() -> None:
-    against = Reason("against", "driver", "too old", failure="old_driver")
-    missing, caution = Reason("missing", "gpu", "the GPU"), Reason("caution", "gpu", "compiles", failure="slow")
-    assert reasons(Verdict(release=NEW, reasons=(against, missing))) == ["too old [old_driver]"]
-    assert reasons(Verdict(release=NEW, reasons=(missing, caution))) == ["unknown: the GPU"]
-    assert reasons(Verdict(release=NEW, reasons=(caution,))) == []
-    assert notes(Verdict(release=NEW, reasons=(caution,))) == ["compiles [slow]"]
-    assert notes(Verdict(release=NEW, reasons=(caution, missing))) == ["compiles [slow]"]
-    assert notes(Verdict(release=NEW, reasons=(caution, against))) == []
-
-
-def test_ranges_of_python_and_of_machine_code() -> None:
-    assert python_range(NEW) == "3.10-3.12"
-    assert python_range(release("2.20.0", python="==3.12.*")) == "3.12"
-    assert code_range(release("2.20.0", cubins=(60, 70, 89))) == "6.0-8.9"
-    both = release("2.20.0", cubins=(60, 70, 89), kernel_gen={"cubins": [70, 90], "ptx": []})
-    assert code_range(both) == "7.0-7.0"
-    assert code_range(release("2.20.0", cubins=(60,), kernel_gen={"cubins": [70], "ptx": []})) == "none"

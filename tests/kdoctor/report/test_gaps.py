@@ -40,11 +40,6 @@ def test_subjects_of_one_reason_are_together() -> None:
     assert gaps.others == {"GPU 0-2: ERR!": ("gpu.fan",)}
 
 
-def test_check_is_not_named_as_its_own_subject() -> None:
-    gaps = find_gaps(unknown(check, "no GPU", check) for check in ("smoke.baseline", "smoke.speed"))
-    assert gaps.others == {"no GPU": ("smoke.baseline", "smoke.speed")}
-
-
 def test_recording_shows_how_to_add_what_it_lacks() -> None:
     (block,) = gap_blocks(cpu_report(results=RECORDING))
     assert [command for field in block.fields for command in field.commands] == ["kdoctor snapshot -o machine.json"]

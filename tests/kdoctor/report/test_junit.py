@@ -38,14 +38,6 @@ def test_failure_has_severity_and_commands() -> None:
     assert "To undo: tensorflow 2.20.0, as recorded\n    python -m pip" in outcome.text
 
 
-def test_failed_check_leads_with_its_finding() -> None:
-    failed = failure("gpu.free")
-    (outcome,) = cases(cpu_report(results=(failed,)))["gpu.free"].result
-    lines = outcome.text.splitlines()
-    assert lines[0] == f"{failed.findings[0].finding.subject}: {failed.findings[0].finding.observed}"
-    assert lines[-1] == f"Check: gpu.free (error): {failed.title}"
-
-
 def test_failure_that_another_explains_names_it_instead_of_a_second_fix() -> None:
     report = gpu_report()
     cause = replace(report.causes[0], checks=("gpu.visible-to-driver",), explains=("versions.driver-for-cuda",))

@@ -3,22 +3,10 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from syrupy.assertion import SnapshotAssertion
 
-from helpers.cases import cases
-from helpers.reports import (
-    LONG_COMMAND,
-    MARKUP_COMMAND,
-    complete,
-    cpu_report,
-    failure,
-    finding,
-    gpu_report,
-    result,
-    with_text,
-)
+from helpers.reports import complete, cpu_report, failure, finding, gpu_report, result, with_text
 from kdoctor.engine.report import Report
 from kdoctor.model import Remedy, Status
 from kdoctor.report.formats import render
-from kdoctor.text.markdown import escape
 
 CHECKS = 2
 """The table of checks in a report with drift, counted from the families' one."""
@@ -70,11 +58,6 @@ def test_pipe_does_not_break_the_table() -> None:
     assert row[3].endswith("supports up to 12.0 | see [docs]")
 
 
-def test_commands_are_fenced_unchanged() -> None:
-    assert f"{LONG_COMMAND}\n{MARKUP_COMMAND}\n" in fences(gpu_report())
-    assert "python -m pip install 'tensorflow==2.20.0'\n" in fences(gpu_report())
-
-
 def test_command_with_backticks_and_lines_stays_whole() -> None:
     command = "cat <<'E'\n```\n\n  x\nE\necho `date` ````"
     remedy = Remedy.configure("Do it.", command)
@@ -85,15 +68,3 @@ def test_command_with_backticks_and_lines_stays_whole() -> None:
 def test_odd_text_is_shown_as_it_is() -> None:
     text = "1. <b>x</b> | `code` *a* _b_ [l](u) # h ~~s~~ \\ &amp; ![i](j) $m$"
     assert shown(with_text(cpu_report(), text)).count(text) >= 8
-
-
-@cases(
-    ("1. one", "1\\. one"),
-    ("2030-01-02", "2030-01-02"),
-    ("2.20.0", "2.20.0"),
-    ("- one", "\\- one"),
-    ("===", "\\==="),
-    ("a - b", "a - b"),
-)
-def test_only_what_would_start_a_list_or_a_heading_is_escaped(text: str, escaped: str) -> None:
-    assert escape(text) == escaped

@@ -150,9 +150,7 @@ def remove_from_model(model: Any, without: Collection[str]) -> None:
         _hold_state(model)
     if SPARSE in without:
         for optimizer in _applying(model):
-            _change_gradients(
-                optimizer, lambda gradient, _: gradient if gradient is None else tf.convert_to_tensor(gradient)
-            )
+            _change_gradients(optimizer, _dense)
     if NO_CALL in without:
         _build_optimizer_only(model)
 
@@ -317,6 +315,10 @@ def watch_sparse(model: Any) -> Callable[[], List[str]]:
 def _applying(model: Any) -> List[Any]:
     """The model's optimizers of Keras 3. Those of Keras 2 add up the gradients before they change them."""
     return [one for one in optimizers_in(keras_of(model), model).values() if hasattr(one, "apply")]
+
+
+def _dense(gradient: Any, _: Any) -> Any:
+    return tf.convert_to_tensor(gradient) if isinstance(gradient, tf.IndexedSlices) else gradient
 
 
 def _change_gradients(optimizer: Any, change: Callable[[Any, Any], Any]) -> None:

@@ -44,11 +44,5 @@ def as_keras_gets(model: Any, batch: Any) -> Any:
         else:
             del base.fit
     if len(passed_on) != 1 or not isinstance(passed_on[0], tf.data.Dataset):
-        raise CopyError(
-            f"{_named(model)}, which does not call that of Keras once, with a Dataset: examine it by --loop"
-        )
+        raise CopyError(f"{own}, which does not call that of Keras once, with a Dataset: examine your loop with --loop")
     return next(iter(passed_on[0]))
-
-
-def _named(model: Any) -> str:
-    return f"{type(model).__name__} has its fit"

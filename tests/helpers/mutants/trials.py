@@ -10,6 +10,7 @@ not count as a kill of the next: a test that failed must pass without the change
 import contextlib
 import functools
 import gc
+import importlib
 import json
 import os
 import resource
@@ -64,6 +65,8 @@ class Trials:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         items = [item for item in session.items if not any(map(item.get_closest_marker, _LEFT_OUT))]
+        for path in {mutant.path for mutant in self.wanted}:  # some are imported where they are used
+            importlib.import_module(".".join(Path(path).with_suffix("").parts[1:]).removesuffix(".__init__"))
         gc.collect()
         for found in gc.get_objects():
             if isinstance(found, FunctionType) and found.__code__.co_filename.startswith(str(ROOT)):

@@ -19,6 +19,7 @@ import signal
 import sys
 import tempfile
 import threading
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -196,29 +197,28 @@ def _passes(item: pytest.Item, following: pytest.Item | None) -> bool:
 
 def _baseline(items: Sequence[pytest.Item]) -> dict[str, Baseline]:
     """Each test without a change. A child runs them, so that this process stays as it is."""
-    found: dict[str, Baseline] = {}
-    with tempfile.NamedTemporaryFile("r", suffix=".json") as file:
 
-        def give_up(*_: object) -> None:
-            raise TimeoutError
+    def give_up(*_: object) -> None:
+        raise TimeoutError
 
-        def run() -> bool:
-            signal.signal(signal.SIGALRM, give_up)
-            for item, following in _with_next(items):
-                calls: set[tuple[str, int]] = set()
-                started = sum(os.times()[:4])
-                signal.setitimer(signal.ITIMER_REAL, 4 * SLOW_S)  # a busy machine takes longer
-                passed = False
-                with contextlib.suppress(TimeoutError), _recorded(calls):  # it may be raised between two tests
-                    passed = _passes(item, following)
-                signal.setitimer(signal.ITIMER_REAL, 0)
-                found[item.nodeid] = Baseline(passed, sum(os.times()[:4]) - started, calls)
-            record = {name: [one.passed, one.seconds, sorted(one.calls)] for name, one in found.items()}
-            Path(file.name).write_text(json.dumps(record), encoding="utf-8")
-            return True
+    def run(say: Callable[[str], None]) -> None:
+        _limit_time(3600)
+        signal.signal(signal.SIGALRM, give_up)
+        found: dict[str, Baseline] = {}
+        for item, following in _with_next(items):
+            calls: set[tuple[str, int]] = set()
+            started = sum(os.times()[:4])
+            signal.setitimer(signal.ITIMER_REAL, 4 * SLOW_S)  # a busy machine takes longer
+            passed = False
+            with contextlib.suppress(TimeoutError), _recorded(calls):  # it may be raised between two tests
+                passed = _passes(item, following)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            found[item.nodeid] = Baseline(passed, sum(os.times()[:4]) - started, calls)
+        say(json.dumps({name: [one.passed, one.seconds, sorted(one.calls)] for name, one in found.items()}))
 
-        assert _in_child(run, 3600), "the tests without a change did not end"
-        record = json.load(file)
+    lines = list(_lines_of_child(run))
+    assert lines, "the tests without a change did not end"
+    record = json.loads(lines[-1])
     return {
         name: Baseline(passed, seconds, {(path, line) for path, line in calls})
         for name, (passed, seconds, calls) in record.items()
@@ -272,7 +272,8 @@ def _lines_of_child(work: Callable[[Callable[[str], None]], None]) -> Iterator[s
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
             work(lambda line: _write_line(writer, line))
         except BaseException as error:  # noqa: BLE001 - the parent raises it
-            _write_line(writer, f"{RAISED}{error!r}")
+            *_, place = traceback.extract_tb(error.__traceback__)
+            _write_line(writer, f"{RAISED}{error!r} in {place.name} ({place.filename}:{place.lineno})")
         os._exit(0)
     os.close(writer)
     try:

@@ -10,13 +10,12 @@ from helpers.cases import cases
 from helpers.checks import ALL
 from helpers.facts import cpu_host, h100_node
 from kdoctor.defects import load_defects
-from kdoctor.facts import FactGroup  # fmt: skip
+from kdoctor.facts import FactGroup
 from kdoctor.model import Assumptions, GpuAssumption, Status
 from kdoctor.testing import compute_check
 from kdoctor_lint.registry import RULES
 
 CHECKS = ALL
-Facts = Sequence[FactGroup]
 
 
 def modes() -> list[dict[str, Any]]:
@@ -50,7 +49,7 @@ def test_named_lint_rules_exist() -> None:
 
 
 @cases((h100_node(8), Assumptions()), (cpu_host(), Assumptions(gpus=GpuAssumption(count=0))), ids=["and-cuda", "cpu"])
-def test_healthy_environment_has_no_findings_about_versions(facts: Facts, assumed: Assumptions) -> None:
+def test_healthy_environment_has_no_findings_about_versions(facts: Sequence[FactGroup], assumed: Assumptions) -> None:
     for check in CHECKS.values():
         if check.family == "versions" and check.id != "versions.keras-features":  # every Keras 3 has some defects
             result = compute_check(check, *facts, assumptions=assumed)

@@ -53,9 +53,14 @@ def place(where: Place) -> str:
 
 
 _ACTIVITIES = {
-    "collective": "in a collective operation", "data": "in the input data", "saving": "saving or loading",
-    "compiling": "compiling", "start": "starting", "step": "in a step of the training", "unknown": "elsewhere",
-}  # fmt: skip
+    "collective": "in a collective operation",
+    "data": "in the input data",
+    "saving": "saving or loading",
+    "compiling": "compiling",
+    "start": "starting",
+    "step": "in a step of the training",
+    "unknown": "elsewhere",
+}
 
 
 def _stuck(groups: Sequence[StackGroup]) -> str:

@@ -1,4 +1,7 @@
-"""Model classes with constructor arguments that Keras keeps, or not. Used in a child process, with TensorFlow."""
+"""Model classes that take arguments which Keras keeps, or not, or that override methods of Keras.
+
+Used in a child process, with TensorFlow.
+"""
 
 import types
 from collections.abc import Callable
@@ -8,7 +11,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from helpers.kdoctor_job.job_models import CLASSES
+from helpers.kdoctor_job.job_models import CLASSES, crossentropy
 
 layers = keras.layers
 
@@ -128,6 +131,42 @@ def without_call(kind: Any = WithoutCall) -> Any:
     model = kind()
     model.compile(keras.optimizers.SGD(0.05))
     return model
+
+
+class CompilesItself(keras.Model):  # type: ignore[misc]  # Keras has no types
+    """Its ``compile`` has other arguments than that of Keras."""
+
+    def compile(self, rate: float = 0.01) -> None:
+        super().compile(keras.optimizers.RMSprop(rate), crossentropy())
+
+
+def _named(rows: Any, targets: Any) -> Any:
+    return {"rows": rows}, targets
+
+
+class NamesInputs(keras.Model):  # type: ignore[misc]  # Keras has no types
+    """Its ``fit`` and ``evaluate`` change the data, without which calling it raises an error."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.out = layers.Dense(CLASSES)
+
+    def call(self, inputs: Any) -> Any:
+        return self.out(inputs["rows"])
+
+    def fit(self, x: Any, **named: Any) -> Any:
+        return super().fit(x.map(_named), **named)
+
+    def evaluate(self, x: Any, **named: Any) -> Any:
+        return super().evaluate(x.map(_named), **named)
+
+
+class TrainsItself(keras.Model):  # type: ignore[misc]  # Keras has no types
+    """Its ``fit`` has a loop, and no more arguments."""
+
+    def fit(self, data: Any, epochs: int = 1) -> None:
+        for rows, targets in data.repeat(epochs):
+            self.train_on_batch(rows, targets)
 
 
 def of_strings() -> Any:

@@ -11,7 +11,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from helpers.kdoctor_job import job_models
+from helpers.kdoctor_job import job_classes, job_models
 
 layers = keras.layers
 
@@ -376,42 +376,6 @@ class LooksUp(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
         return inputs * tf.gather(self.table, tf.range(8))[:, 0]
 
 
-class CompilesItself(keras.Model):  # type: ignore[misc]  # Keras has no types
-    """Its ``compile`` has other arguments than that of Keras."""
-
-    def compile(self, rate: float = 0.01) -> None:
-        super().compile(keras.optimizers.RMSprop(rate), job_models.crossentropy())
-
-
-def _named(rows: Any, targets: Any) -> Any:
-    return {"rows": rows}, targets
-
-
-class NamesInputs(keras.Model):  # type: ignore[misc]  # Keras has no types
-    """Its ``fit`` and ``evaluate`` change the data, without which calling it raises an error."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.out = layers.Dense(job_models.CLASSES)
-
-    def call(self, inputs: Any) -> Any:
-        return self.out(inputs["rows"])
-
-    def fit(self, x: Any, **named: Any) -> Any:
-        return super().fit(x.map(_named), **named)
-
-    def evaluate(self, x: Any, **named: Any) -> Any:
-        return super().evaluate(x if "_use_cached_eval_dataset" in named else x.map(_named), **named)
-
-
-class TrainsItself(keras.Model):  # type: ignore[misc]  # Keras has no types
-    """Its ``fit`` has a loop, and no more arguments."""
-
-    def fit(self, data: Any, epochs: int = 1) -> None:
-        for rows, targets in data.repeat(epochs):
-            self.train_on_batch(rows, targets)
-
-
 class ZeroesExamples(keras.layers.Layer):  # type: ignore[misc]  # Keras has no types
     """Sets examples to zero, so that Masking masks them."""
 
@@ -576,7 +540,7 @@ def _two_optimizers(kind: Any = TwoOptimizers, *arguments: Any, is_built: bool =
 
 
 def _compiles_itself() -> Any:
-    model = _model(CompilesItself, LooksUp())
+    model = _model(job_classes.CompilesItself, LooksUp())
     model.compile()
     return model
 
@@ -634,8 +598,8 @@ def hazards(strategy: Any, counter: Any) -> dict[str, Callable[[], Any]]:
         "positions": lambda: _compiled(_model(keras.Model, Positions()), keras.optimizers.RMSprop(0.01)),
         "positions made in build": lambda: _compiled(MadeInBuild(), keras.optimizers.RMSprop(0.01)),
         "looks up positions": _compiles_itself,
-        "fit with other data": lambda: _compiled(NamesInputs()),
-        "fit with a loop": lambda: _compiled(_model(TrainsItself)),
+        "fit with other data": lambda: _compiled(job_classes.NamesInputs()),
+        "fit with a loop": lambda: _compiled(_model(job_classes.TrainsItself)),
         "positions fixed": lambda: _compiled(
             _model(keras.Model, Positions(sliced=True)), keras.optimizers.RMSprop(0.01)
         ),

@@ -6,7 +6,7 @@ from typing import Literal
 
 from kdoctor.facts.bounds import Reason
 
-JobPart = Literal["model", "data", "arguments of fit"]
+JobPart = Literal["script", "model", "data", "arguments of fit"]
 Place = Literal["scope", "outside", "another strategy"]
 """Where an object was made: in the scope of the examined strategy, in no scope, or in another strategy's."""
 
@@ -278,6 +278,8 @@ class JobRun:
     gpus: JobGpus | None = None
     """None if kdoctor chose the replicas."""
 
+    strategy: str | None = None
+    """The class of the strategy that the job makes, in place of which it gets that of the examination."""
     problem: JobProblem | None = None
     model: JobModel | None = None
     data: JobData | None = None

@@ -14,15 +14,16 @@ from kdoctor_job.own_model import DEFAULT_STEPS, OWN_DEADLINE_S, UserModel, in_m
 ModelOption = Annotated[
     str | None,
     option(
-        "Also examine your model: a function that returns it, such as train:build or train.py:build. Requires --data.",
-        metavar="MODULE:FUNCTION",
+        "Also examine your job: its script, which runs up to its fit, such as 'train.py --batch 64'; or, with --data, "
+        "a function that returns the model, such as train.py:build.",
+        metavar="SCRIPT|FUNCTION",
         panel=EXAMINE,
     ),
 ]
 DataOption = Annotated[
     str | None,
     option(
-        "Your data: a function that returns a dataset, a PyDataset, arrays or a generator. Requires --model.",
+        "Your data: a function that returns a dataset, a PyDataset, arrays or a generator, such as train.py:data.",
         metavar="MODULE:FUNCTION",
         panel=EXAMINE,
     ),
@@ -89,8 +90,8 @@ def own_job(  # noqa: PLR0913 - one parameter per option
     """The training of the user's model, if the options name it (entry point ``kdoctor.options``).
 
     Raises:
-        UsageError: only one of model and data is named, a name is malformed, or there are other options of a model
-            without one.
+        UsageError: a function is named for only one of model and data, a name is malformed, or there are other options
+            of a model without one.
     """
     deadline_s = OWN_DEADLINE_S if model_timeout is None else model_timeout
     if loop is not None:
@@ -116,11 +117,15 @@ def own_job(  # noqa: PLR0913 - one parameter per option
                 f"{' and '.join(given)} {'requires' if len(given) == 1 else 'require'} --model", hint=example
             )
         return None
-    if model is None or data is None:
+    if model is None or (data is None and ":" in model.partition(" ")[0]):
         raise UsageError("--model and --data require each other", hint="Example: --model job:build --data job:read")
+    if data is None:
+        of_functions = {"--fit-arguments": fit_arguments, "--restore": restore}
+        why = "They need functions: --model job:build --data job:read"
+        refuse_with("--model SCRIPT", model, of_functions, why=why)
     return UserModel(
-        model=in_module(model),
-        data=in_module(data),
+        model=model if data is None else in_module(model),
+        data=data and in_module(data),
         fit_arguments=fit_arguments and in_module(fit_arguments),
         steps=DEFAULT_STEPS if steps is None else steps,
         steps_per_epoch=steps_per_epoch,

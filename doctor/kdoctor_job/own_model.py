@@ -1,8 +1,9 @@
-"""The user's model and data as a scenario: ``kdoctor check --model package.module:function --data ...``."""
+"""The user's job as a scenario: ``kdoctor check --model train.py``, or functions for the model and the data."""
 
 import ast
 import os
 import re
+import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -31,10 +32,11 @@ SCENARIO = define(
     deadline_s=OWN_DEADLINE_S,
     typical_s=10.0,
     folder=Path(__file__).parent / "target",
-    needs_options="kdoctor check --model package.module:function --data ...",
+    needs_options="kdoctor check --model train.py",
 )
 
-_FUNCTION = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+_DOTTED = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
+_MODULE, _FUNCTION = re.compile(_DOTTED), re.compile(f"{_DOTTED}:{_DOTTED}")
 
 
 def in_module(name: str) -> str:
@@ -47,16 +49,42 @@ def in_module(name: str) -> str:
     if not separator:
         return name
     here = Path.cwd()
-    file = Path(os.path.normpath(here / f"{path}.py"))
-    if not file.is_file():
-        near = did_you_mean_file(file.name, (one.name for one in file.parent.glob("*.py")))
-        raise UsageError(f"{path}.py: no such file{near}")
+    file = existing(Path(os.path.normpath(here / f"{path}.py")), f"{path}.py")
     parts = file.relative_to(here).with_suffix("").parts if file.is_relative_to(here) else ()
     if not parts or not all(part.isidentifier() for part in parts):
         hint = f"Run kdoctor where the job starts, such as: cd {quoted(str(file.parent))}"
         hint = hint if file.stem.isidentifier() else "A module's name has letters, digits and _ only: rename the file"
         raise UsageError(f"{path}.py cannot be imported from the working directory", hint=hint)
     return f"{'.'.join(parts)}:{function}"
+
+
+def existing(file: Path, shown: str = "") -> Path:
+    """The file.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if not file.is_file():
+        near = did_you_mean_file(file.name, (one.name for one in file.parent.glob("*.py")))
+        raise UsageError(f"{shown or file}: no such file{near}")
+    return file
+
+
+def file_of_script(command: str) -> Path | None:
+    """The file of ``train.py --batch 64``; None for the name of a module, as after ``python -m``.
+
+    Raises:
+        UsageError: there is no such file, or these are not the words of a script.
+    """
+    try:
+        name = next(iter(shlex.split(command)), "")
+    except ValueError as error:
+        raise UsageError(f"--model {command}: {error}") from error
+    if name.endswith(".py"):
+        return existing(Path(name))
+    if not _MODULE.fullmatch(name):
+        raise UsageError(f"--model {command}: expected a script such as train.py, or FILE.py:FUNCTION with --data")
+    return None
 
 
 def checked_function(option: str, name: str) -> None:
@@ -93,10 +121,11 @@ def _names(file: Path) -> set[str] | None:
 
 @dataclass(frozen=True, kw_only=True)
 class UserModel:
-    """The user's model and data, each given as ``package.module:function``."""
+    """The user's script, or the model and the data, each given as ``package.module:function``."""
 
     model: str
-    data: str
+    """Without ``data``, the script and its arguments, in the words of a shell."""
+    data: str | None
     fit_arguments: str | None = None
     """A function that returns other arguments of ``fit``."""
     steps: int = DEFAULT_STEPS
@@ -111,7 +140,8 @@ class UserModel:
         Raises:
             UsageError: a name is malformed.
         """
-        given = (("--model", self.model), ("--data", self.data), ("--fit-arguments", self.fit_arguments))
+        model = None if self.data is None else self.model
+        given = (("--model", model), ("--data", self.data), ("--fit-arguments", self.fit_arguments))
         for option, name in given:
             if name is not None:
                 checked_function(option, name)
@@ -129,4 +159,6 @@ class UserModel:
         )
         cases = (*SCENARIO.cases, *([RESTORE] if self.restore else []))
         scenario = replace(SCENARIO, settings=settings, deadline_s=self.deadline_s, cases=cases)
-        return AddedTraining(scenario=scenario, options=f"--model {self.model}", folder=Path.cwd())
+        script = None if self.data else file_of_script(self.model)
+        folder = Path.cwd() if script is None else script.absolute().parent
+        return AddedTraining(scenario=scenario, options=f"--model {quoted(self.model)}", folder=folder)

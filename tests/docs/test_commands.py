@@ -62,7 +62,8 @@ EXIT_CODES = {
     "kdoctor check --checklist one-gpu.yaml": 1,
     "kdoctor check --model jobs.train:build_model --data jobs.train:make_dataset --steps 8": 1,
     "kdoctor check --checklist two-weeks.yaml": 1,
-    OF_TRAIN: 1,
+    "kdoctor check --model train.py": 1,
+    'kdoctor check --model "train.py --epochs 3"': 1,
     f"{OF_TRAIN} --restore /path/of/checkpoints": 1,
     "kdoctor check --loop train:loop --restore /path/of/checkpoints": 1,
     f"{OF_TRAIN} --fit-arguments train:arguments --restore /path/of/checkpoints": 1,
@@ -129,11 +130,13 @@ def _trains(page: str) -> bool:
 
 TRAIN_SCRIPT = """\
 import tensorflow as tf
+from jobs.train import make_dataset
 
 strategy = tf.distribute.MirroredStrategy()
 with strategy.scope():
     model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(1)])
     model.compile(optimizer="sgd", loss="mse")
+model.fit(make_dataset())
 """
 JOB = """\
 import numpy as np

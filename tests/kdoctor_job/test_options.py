@@ -61,3 +61,23 @@ def test_misspelt_file_or_function_is_found_before_a_run(
     else:
         with pytest.raises(UsageError, match=re.escape(message)):
             own_job(model=model, data="job.py:build")
+
+
+@cases(
+    ("train.py --batch 64", ""), ("'./my train.py'", ""), ("jobs.train --lr 1", ""),
+    ("trian.py", "trian.py: no such file; did you mean 'train.py'?"), ("train.py 'x", "No closing quotation"),
+    ("a/b", "expected a script such as train.py"), ("", "expected a script such as train.py"),
+)  # fmt: skip
+def test_script_with_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, refused: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").touch()
+    Path("my train.py").touch()
+    if refused:
+        with pytest.raises(UsageError, match=re.escape(refused)):
+            own_job(model=model)
+    else:
+        training = own_job(model=model)
+        assert training
+        assert (dict(training.scenario.settings)["model"], training.folder) == (model, tmp_path)
+    with pytest.raises(UsageError, match="--restore cannot be used with --model SCRIPT"):
+        own_job(model=model, restore=tmp_path)

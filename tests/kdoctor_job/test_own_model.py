@@ -12,6 +12,8 @@ from helpers.command import kdoctor
 JOB = """
 import numpy as np, tensorflow as tf, time
 
+tf.config.threading.set_intra_op_parallelism_threads(3)  # before there are devices
+
 def build():
     layers = tf.keras.layers
     model = tf.keras.Sequential([tf.keras.Input((4,)), layers.Dense(8, activation="tanh"), layers.Dense(1)])
@@ -103,6 +105,10 @@ class OnItsStrategy:
     def data():
         return data().unbatch().batch(16 * OnItsStrategy.strategy.num_replicas_in_sync).prefetch(1)
 
+def sets_devices_late():
+    tf.config.threading.set_intra_op_parallelism_threads(5)  # OnItsStrategy has made devices
+    return build()
+
 def hangs():
     print("noise on stdout")
     time.sleep(600)
@@ -165,6 +171,23 @@ def test_strategy_of_the_job_has_the_replicas_of_the_examination(
 
 
 @pytest.mark.tensorflow
+@cases(
+    ("", {"pass"}),
+    pytest.param("import os; os.environ['TF_USE_LEGACY_KERAS'] = '1'", {"unknown"}, marks=pytest.mark.smoke_full),
+)
+def test_script_is_examined_at_its_fit(folder: Path, first: str, expected: set[str]) -> None:
+    several = "MultiWorkerMirroredStrategy()"
+    lines = f"with tf.distribute.{several}.scope():\n    model = build()\nmodel.fit(data(), epochs=90)\n"
+    (folder / "script.py").write_text(f"{first}\nimport sys\nfrom jobs.train import *\n{lines}")
+    report = report_of(folder, "--model", "script.py --name run7", "--steps", "2")
+    found = statuses(report)
+    assert {status for name, status in found.items() if name not in TIMED} - {"skip"} == expected
+    if not first:
+        read = next(one["evidence"] for one in report["results"] if one["id"] == "job.model-and-data")
+        assert "in place of MultiWorkerMirroredStrategy" in read[-1]["observed"]
+
+
+@pytest.mark.tensorflow
 def test_error_that_one_device_raises_too_is_not_one_of_the_replicas(folder: Path) -> None:
     report = report_of(folder, "--model", "jobs.train:build", "--data", "jobs.train:wide", "--steps", "2")
     (finding,) = next(one["findings"] for one in report["results"] if one["id"] == "job.trains")
@@ -209,6 +232,7 @@ def test_job_with_one_feature_has_its_finding_until_corrected(
 @pytest.mark.tensorflow
 @cases(
     ("jobs.train:build", "jobs.read:data", "jobs.read"),
+    ("jobs.train:sets_devices_late", "jobs.train:data", "cannot be modified after"),
     pytest.param("jobs.train:hangs", "jobs.train:data", "hung in phase model", marks=pytest.mark.smoke_full),
     pytest.param("jobs.train:build", "jobs.train:dies", "status 7 in phase data", marks=pytest.mark.smoke_full),
 )
@@ -238,7 +262,7 @@ def test_malformed_job_options_are_usage_errors(arguments: tuple[str, ...], name
 def test_smoke_refuses_own_model_scenario() -> None:
     done = kdoctor("smoke", "own-model")
     assert done.returncode == 2
-    assert "kdoctor check --model package.module:function --data" in done.stderr
+    assert "kdoctor check --model train.py" in done.stderr
 
 
 def test_file_in_the_working_folder_that_hides_tensorflow_is_found(folder: Path) -> None:

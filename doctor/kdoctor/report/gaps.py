@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kdoctor.engine.report import Result
@@ -48,7 +48,7 @@ def find_gaps(results: Iterable[Result]) -> Gaps:
     """The reasons of checks that could not be judged, by kind."""
     not_recorded: Counter[str] = Counter()
     not_printed: Counter[str] = Counter()
-    others: dict[str, list[str]] = {}
+    others: dict[tuple[str, ...], list[Result]] = {}
     for result in results:
         reason = result.reason or ""
         if group := group_not_collected(reason):
@@ -56,21 +56,23 @@ def find_gaps(results: Iterable[Result]) -> Gaps:
         elif output := _NOT_IN.search(reason):
             not_printed[output[1]] += 1
         else:
-            others.setdefault(_reason(result), []).append(result.id)
-    most_frequent = sorted(others.items(), key=lambda item: -len(item[1]))
+            reasons = tuple(dict.fromkeys(item.reason for item in result.unjudged)) or (reason,)
+            others.setdefault(reasons, []).append(result)
+    most_frequent = sorted(others.values(), key=lambda alike: -len(alike))
     return Gaps(
         not_recorded=tuple(name for name, _ in not_recorded.most_common()),
         not_printed=dict(not_printed.most_common()),
-        others={reason: tuple(ids) for reason, ids in most_frequent},
+        others={_reason(alike): tuple(result.id for result in alike) for alike in most_frequent},
     )
 
 
-def _reason(result: Result) -> str:
-    """Why the check is unknown, with the subjects of one reason together."""
-    subjects: dict[str, list[str]] = {}
-    for item in result.unjudged:
-        names = subjects.setdefault(item.reason, [])
-        if item.subject not in (result.id, result.scenario):  # the report names the check anyway
-            names.append(item.subject)
-    grouped = (f"{name_subjects(names)}: {reason}" if names else reason for reason, names in subjects.items())
-    return "; ".join(grouped) or describe_reason(result)
+def _reason(results: Sequence[Result]) -> str:
+    """Why the checks are unknown, with the subjects of one reason together."""
+    subjects: dict[str, dict[str, None]] = {}
+    for result in results:
+        for item in result.unjudged:
+            names = subjects.setdefault(item.reason, {})
+            if item.subject not in (result.id, result.scenario):  # the report names the check anyway
+                names[item.subject] = None
+    grouped = (f"{name_subjects(list(names))}: {reason}" if names else reason for reason, names in subjects.items())
+    return "; ".join(grouped) or describe_reason(results[0])

@@ -1,33 +1,35 @@
-"""The user's own model and data, named as ``package.module:callable``: ``kdoctor check --model --data``."""
+"""The user's own job: ``kdoctor check --model train.py``, or ``--model package.module:callable --data ...``."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 from pathlib import Path
+from typing import Any, Iterator, Mapping, Tuple
 
 from kdoctor_job.target.examine import Job
 from kdoctor_job.target.fitting import PART
 from kdoctor_job.target.parts import PartError, find
 from kdoctor_job.target.restoring import restore
+from kdoctor_job.target.script import PART as SCRIPT
+from kdoctor_job.target.script import stopped_at_fit, until_fit
 from kdoctor_job.target.strategies import replace_own
-from kdoctor_target.runner.case import Case
+from kdoctor_target.runner.case import Case, NotHere
 from kdoctor_target.training.replicas import make_strategy
+
+_DECIDING = {"KERAS_BACKEND": "tensorflow", "TF_USE_LEGACY_KERAS": "0"}
+"""Variables that Keras and TensorFlow read at import, before the job's code is run here, and their defaults."""
 
 
 def own_model(case: Case) -> None:
-    """Load the two callables and examine the objects that they return."""
-    # As with `python -m`: modules in the working directory can be imported.
-    sys.path.insert(0, str(Path.cwd()))
+    """Find the model and the data, or the functions that make them, and examine them."""
     strategy = make_strategy(case)
     own = replace_own(strategy)
     settings = case.settings
     try:
-        case.phase("model")
-        model = find("model", settings["model"])
-        case.phase("data")
-        data = find("data", settings["data"])
-        named = settings.get("fit_arguments")
-        fit_arguments = find(PART, named) if named else None
+        with _unchanged(_DECIDING if case.devices_kind == "cpu" else {**_DECIDING, "CUDA_VISIBLE_DEVICES": ""}):
+            model, data, fit_arguments = _from_script(case) if settings["data"] is None else _named(case)
     except PartError as error:
         case.note(job={"problem": error.record})
         return
@@ -40,7 +42,43 @@ def own_model(case: Case) -> None:
         fit_arguments=fit_arguments,
         own=own,
     )
-    job.examine(strategy, lambda facts: case.note(job=facts), case.phase)
+    job.examine(strategy, lambda facts: case.note(job={**facts, "strategy": own.made or None}), case.phase)
+
+
+@contextlib.contextmanager
+def _unchanged(variables: Mapping[str, str]) -> Iterator[None]:
+    """Refuse code that sets variables, also code that raises, which may be because it did so too late.
+
+    Args:
+        variables: their names, and what they are by default.
+
+    Raises:
+        NotHere: one has another value than before.
+    """
+    before = {**variables, **os.environ}
+    try:
+        yield
+    finally:
+        for name in variables:
+            now = os.environ.get(name, before[name])
+            if now != before[name]:
+                raise NotHere(f"the job sets {name}={now}, too late for this process: set it for kdoctor, too")
+
+
+def _from_script(case: Case) -> Tuple[Any, Any, Any]:
+    case.phase(SCRIPT)
+    return until_fit(case.settings["model"])
+
+
+def _named(case: Case) -> Tuple[Any, Any, Any]:
+    sys.path.insert(0, str(Path.cwd()))  # as with `python -m`: modules in the working directory can be imported
+    with stopped_at_fit():
+        case.phase("model")
+        model = find("model", case.settings["model"])
+        case.phase("data")
+        data = find("data", case.settings["data"])
+        named = case.settings.get("fit_arguments")
+        return model, data, find(PART, named) if named else None
 
 
 CASES = {"restore": restore}

@@ -29,7 +29,7 @@ _HEADLINES = (
 _COUNTED = re.compile(r"^\d+ root error\(s\) found\.?$|^\(\d+\)\s*[A-Z_]+:\s*")
 """What TensorFlow puts before the first of several errors."""
 _LONGEST = 300
-_OUTSIDE = 'An import runs what is in no function. Put the training under `if __name__ == "__main__":`.'
+_OUTSIDE = "An import runs what is in no function. To examine it as a script, use --model {} alone."
 _ELSEWHERE = "Run kdoctor where the job starts, or correct the module's name."
 _FRAMEWORKS = re.compile(
     r"[/\\](kdoctor_target|kdoctor_job[/\\]target|tensorflow|keras|tf_keras|numpy)[/\\]|__autograph_generated|^<"
@@ -72,7 +72,7 @@ def find(part: str, place: str) -> Callable[[], Any]:
         raise PartError(part, message, _ELSEWHERE) from None
     except BaseException as error:
         lines = [one.line or "" for one in traceback.extract_tb(error.__traceback__) if one.name == "<module>"]
-        fix = _OUTSIDE if any(".fit(" in line for line in lines) else ""
+        fix = _OUTSIDE.format(module_name) if any(".fit(" in line for line in lines) else ""
         raise PartError(part, f"{place}: importing {module_name} raised {describe(error)}", fix) from error
     for name in attribute.split("."):
         if not hasattr(found, name):

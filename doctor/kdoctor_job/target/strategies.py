@@ -1,18 +1,28 @@
-"""Strategies that the job's own functions make.
+"""Strategies that the job's own functions make, and devices that it sets.
 
 Many jobs make a ``MirroredStrategy`` in the function that builds the model. TensorFlow refuses it in the scope of
-another strategy, and it would not have the replicas of the examination. So the job gets a replacement.
+another strategy, and it would not have the replicas of the examination. So the job gets a replacement; also for a
+``MultiWorkerMirroredStrategy``, each worker of which trains in the same way.
+
+Most scripts for GPUs begin with ``set_memory_growth`` or the like. TensorFlow refuses such settings once there are
+devices, and those of the examination are there when the job's module is imported.
 """
 
 from __future__ import annotations
 
+import functools
 import threading
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Callable
 
 import tensorflow as tf
+from tensorflow.python.eager import context
+
+from kdoctor_job.target.parts import is_own_class
 
 _THREAD = threading.local()
+_TOO_LATE = "cannot be modified after"
+"""What each setting that must precede the devices says."""
 
 
 @dataclass
@@ -21,6 +31,8 @@ class OwnStrategy:
 
     replicas: Any
     """The strategy of the examination."""
+    made: str = ""
+    """The class of the one that the job has made."""
     entered: bool = False
     """Whether the job has entered its scope."""
 
@@ -35,18 +47,59 @@ def train_alone() -> None:
 
 
 def replace_own(strategy: Any) -> OwnStrategy:
-    """From now on, each ``MirroredStrategy`` that is made in this process has the attributes of this one."""
-    own = OwnStrategy(strategy)
+    """From now on, each mirrored strategy that is made in this process has the attributes of this one.
 
+    Until the job makes one, it may set devices, without effect.
+    """
+    own = OwnStrategy(strategy)
+    _replace("MirroredStrategy", own)
+    _replace("MultiWorkerMirroredStrategy", own, cluster_resolver=_resolver)
+    _allow_settings(own)
+    return own
+
+
+def _resolver() -> Any:
+    return tf.distribute.cluster_resolver.TFConfigClusterResolver()
+
+
+def _replace(name: str, own: OwnStrategy, **attributes: Callable[[], Any]) -> None:
     class Replacement(tf.distribute.Strategy):  # type: ignore[misc] # no types
         def __init__(self) -> None:
             """Without devices, which the strategy of the examination has."""
 
-        def __getattribute__(self, name: str) -> Any:
-            own.entered = own.entered or name == "scope"
-            return getattr(own.current(), name)
+        def __getattribute__(self, attribute: str) -> Any:
+            own.entered = own.entered or attribute == "scope"
+            return attributes[attribute]() if attribute in attributes else getattr(own.current(), attribute)
 
-    kind, replacement = tf.distribute.MirroredStrategy, Replacement()
-    # Python does not call __init__ for an object of another class.
-    kind.__new__ = lambda cls, *_, **__: replacement if cls is kind else object.__new__(cls)
-    return own
+    replacement = Replacement()
+
+    def make(cls: Any, *_: Any, **__: Any) -> Any:
+        if is_own_class(cls):
+            return object.__new__(cls)
+        own.made = name
+        return replacement
+
+    getattr(tf.distribute, name).__new__ = make  # Python does not call __init__ for an object of another class
+
+
+def _allow_settings(own: OwnStrategy) -> None:
+    """Ignore that devices are set too late, which they would not be in the job, until it has made a strategy."""
+
+    def lenient(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def call(*arguments: Any, **named: Any) -> Any:
+            try:
+                return function(*arguments, **named)
+            except RuntimeError as error:
+                if own.made or _TOO_LATE not in str(error):
+                    raise
+                return None
+
+        return call
+
+    kind = context.Context
+    for name, member in list(vars(kind).items()):
+        function: Any = member.fset if isinstance(member, property) else member
+        if any(_TOO_LATE in str(one) for one in getattr(getattr(function, "__code__", None), "co_consts", ())):
+            changed = lenient(function)
+            setattr(kind, name, member.setter(changed) if isinstance(member, property) else changed)

@@ -62,7 +62,7 @@ def test_missing_callable_is_reported(place: str, expected: str) -> None:
         find("data", place)
     assert expected in str(error.value)
     named = "Name a function of jobs9.good: Maker, build, optional, raises, wants."
-    fix = {"jobs9.good:bild": named, "jobs9.trains:fit": parts._OUTSIDE}.get(place, "")
+    fix = {"jobs9.good:bild": named, "jobs9.trains:fit": parts._OUTSIDE.format("jobs9.trains")}.get(place, "")
     fix = parts._ELSEWHERE if "no module named" in str(error.value) else fix
     raised = expected.partition(": ")[0].endswith(("Error", "Exit"))
     assert error.value.record == {"part": "data", "message": str(error.value), "raised": raised, "fix": fix}

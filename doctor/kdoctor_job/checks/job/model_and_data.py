@@ -8,21 +8,23 @@ from kdoctor_checks.smoke._judging import TENSORFLOW, brief_end, evidence, findi
 from kdoctor_job.checks.job._user_model import headline, job_check, job_of, remedy_for
 
 _EXPECTED = {
+    "script": "a script that calls the fit of a Keras model",
     "model": "a function without arguments that returns a Keras model",
     "data": "a function without arguments that returns a dataset, a PyDataset, arrays or a generator",
     "arguments of fit": "a dictionary of arguments that fit takes together with this data",
 }
-_REMEDY = "To reproduce the error, call the function in the same environment and folder."
+_REMEDY = "To reproduce the error, run your code in the same environment and folder."
 
 
 @job_check("job.model-and-data", Severity.ERROR, *TENSORFLOW, answers=["versions.keras-features"])
 def model_and_data(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
     """The model and the data can be created.
 
-    Why: a function that raises, hangs or returns something else would also do so after the wait in the job queue.
-    Remedy: fix the error. Both functions are called without arguments, in the strategy's scope and in the working
-    directory. With --model, a MirroredStrategy that the job makes is that strategy; a function that enters its scope is
-    called outside of it.
+    Why: code that raises, hangs or makes something else would also do so after the wait in the job queue.
+    Remedy: fix the error. A script runs as usual, up to its first fit. Functions are called without arguments, in the
+    strategy's scope and in the working directory. With --model, a MirroredStrategy that the job makes is that
+    strategy; a function that enters its scope is called outside of it. Settings of devices, such as
+    set_memory_growth, have no effect before the job makes a strategy.
     Source: https://keras.io/guides/distributed_training_with_tensorflow/
     """
     job = job_of(run)
@@ -35,8 +37,10 @@ def model_and_data(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
     elif job.model and job.data:
         yield evidence("model", job.model.name)
         yield evidence("data", job.data.kind)
+        if job.strategy not in (None, case.strategy):
+            yield evidence("strategy", f"{case.strategy} in place of {job.strategy}: one worker is examined")
     elif case.outcome == "trained":
-        yield unknown("job", "no model was given: kdoctor check --model package.module:function --data ...")
+        yield unknown("job", "no model was given: kdoctor check --model train.py")
     elif case.outcome == "skipped":
         yield unknown("job", case.skip_reason or "it was not examined")
     else:

@@ -1,0 +1,173 @@
+"""The job's script, run up to its ``fit``: ``kdoctor check --model "train.py --batch 64"``."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib.util
+import inspect
+import os
+import shlex
+import sys
+import traceback
+import types
+from importlib.abc import MetaPathFinder
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Tuple
+
+import tensorflow as tf
+
+from kdoctor_job.target.parts import PartError, describe
+from kdoctor_target.runner.case import NotHere
+
+PART = "script"
+_KERASES = ("keras", "tf_keras")
+_FUNCTIONS = "name functions that return the model and the data (--model train.py:build --data train.py:data)"
+_LOOP = "call kdoctor.guard(model, data, strategy) before it"
+_SETTINGS = ("max_queue_size", "workers", "use_multiprocessing")
+"""Arguments of ``fit`` in Keras 2 that change no number."""
+
+
+class TrainingBegins(BaseException):
+    """A script trains. It does not derive from Exception, so that the script does not catch it."""
+
+    def __init__(self, model: Any = None, arguments: Dict[str, Any] | None = None, call: str = "") -> None:
+        super().__init__(f"it calls {call or 'fit'}")
+        self.model = model
+        self.arguments = arguments or {}
+        self.call = call
+        """What it calls in place of ``fit``."""
+
+
+def until_fit(command: str) -> Tuple[Any, Any, Dict[str, Any]]:
+    """Run a script until it calls the ``fit`` of a model, as Python would start it.
+
+    Args:
+        command: ``train.py`` or, as after ``python -m``, ``jobs.train``; and its arguments.
+
+    Returns:
+        The model, its data, and the other arguments of ``fit`` by name.
+
+    Raises:
+        PartError: it raises, or ends with an exit status.
+        NotHere: it trains in a loop, or ends without training.
+    """
+    words = shlex.split(command)
+    try:
+        with stopped_at_fit():
+            _run(words)
+    except TrainingBegins as reached:
+        if reached.call:
+            raise NotHere(f"{words[0]} trains in a loop ({reached.call}): {_LOOP}") from None
+        given = reached.arguments
+        inputs, targets = given.pop("x", None), given.pop("y", None)
+        return reached.model, inputs if targets is None else (inputs, targets), given
+    except SystemExit as end:
+        if end.code:
+            how = end.code if isinstance(end.code, str) else f"exit status {end.code}"
+            fix = f"To see why, run it: {command}"
+            raise PartError(PART, f"{words[0]} ends before any fit: {how}", fix) from end
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        traceback.print_exc()
+        raise PartError(PART, f"{words[0]} raised {describe(error)}") from error
+    raise NotHere(f"{words[0]} ended without a call of fit: {_FUNCTIONS}")
+
+
+def _run(words: List[str]) -> None:
+    """Execute the file or module as the main module, which stays for what it has defined."""
+    main, name = types.ModuleType("__main__"), words[0]
+    file = Path(name)
+    sys.path.insert(0, str(file.absolute().parent if file.suffix == ".py" else Path.cwd()))
+    if file.suffix != ".py":
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.origin is None:
+            raise ModuleNotFoundError(f"No module named {name!r}")
+        file, main.__package__ = Path(spec.origin), spec.parent
+    main.__file__ = str(file.absolute())
+    sys.argv = [str(file), *words[1:]]
+    sys.modules["__main__"] = main
+    exec(compile(file.read_bytes(), main.__file__, "exec"), vars(main))  # noqa: S102 - the user's script
+
+
+@contextlib.contextmanager
+def stopped_at_fit() -> Iterator[None]:
+    """Have what trains raise: ``fit`` of any model, also one that its class overrides, and the calls of loops."""
+    changed: List[Tuple[Any, str]] = []
+
+    def change(kind: Any, name: str, value: Any) -> None:
+        setattr(kind, name, value)
+        changed.append((kind, name))
+
+    finder = _WhenImported(lambda keras: change(keras.Model, "__getattribute__", _stops_fit(keras.Model)))
+    for name in _KERASES:
+        if name in sys.modules:
+            finder.act(sys.modules[name])
+    sys.meta_path.insert(0, finder)
+    change(tf.distribute.Strategy, "run", _stops_run(tf.distribute.Strategy.run))
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+        for kind, name in changed:
+            delattr(kind, name)
+
+
+class _WhenImported(MetaPathFinder):
+    """Acts on Keras after its import, before which the script may set its backend."""
+
+    def __init__(self, act: Callable[[Any], None]) -> None:
+        self.act = act
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
+        """Find Keras as the other finders do, and act on it once it is executed."""
+        if fullname not in _KERASES:
+            return None
+        others = (one for one in sys.meta_path if one is not self)
+        spec = next(filter(None, (one.find_spec(fullname, path, target) for one in others)), None)
+        if spec is not None and spec.loader is not None:
+            loader: Any = spec.loader
+            loader.exec_module = functools.partial(self._execute, loader.exec_module)
+        return spec
+
+    def _execute(self, execute: Callable[[Any], None], module: Any) -> None:
+        execute(module)
+        self.act(module)
+
+
+def _stops_fit(kind: Any) -> Callable[[Any, str], Any]:
+    inherited = kind.__getattribute__
+
+    def attribute(model: Any, name: str) -> Any:
+        found = inherited(model, name)
+        if name == "fit":
+            return functools.partial(_stop_fit, model, found)
+        return functools.partial(_stop_loop, name) if name == "train_on_batch" else found
+
+    return attribute
+
+
+def _stops_run(inherited: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*arguments: Any, **named: Any) -> Any:
+        keras = tuple(
+            f"{Path(str(sys.modules[name].__file__)).parent}{os.sep}" for name in _KERASES if name in sys.modules
+        )
+        if any(frame.f_code.co_filename.startswith(keras) for frame, _ in traceback.walk_stack(None)):
+            return inherited(*arguments, **named)  # predict and evaluate
+        return _stop_loop("strategy.run")
+
+    return run
+
+
+def _stop_loop(call: str, *_: Any, **__: Any) -> None:
+    raise TrainingBegins(call=call)
+
+
+def _stop_fit(model: Any, fit: Any, *arguments: Any, **named: Any) -> None:
+    bound = inspect.signature(fit).bind(*arguments, **named)
+    given = dict(bound.arguments)
+    for one in bound.signature.parameters.values():
+        if one.kind is one.VAR_KEYWORD:
+            given.update(given.pop(one.name, {}))
+    raise TrainingBegins(model, {name: value for name, value in given.items() if name not in _SETTINGS})

@@ -1,0 +1,114 @@
+"""Scripts that run up to their ``fit``, as Python would start them."""
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.cases import cases
+
+pytestmark = pytest.mark.tensorflow
+
+NET = """
+import sys, keras, numpy as np, tensorflow as tf
+model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+x, y = np.ones((4, 2), "float32"), np.ones((4, 1), "float32")
+"""
+OWN_FIT = """
+class Own(keras.Sequential):
+    def fit(self, x, y=None, **more):
+        return super().fit(tf.data.Dataset.from_tensors((x, y)), **more)
+model = Own([keras.Input((2,)), keras.layers.Dense(1)])
+"""
+CAUGHT = "\ntry:\n    model.fit(x, y, epochs=3)\nexcept Exception:\n    pass\n"
+
+
+@pytest.fixture
+def until_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
+    """Writes a script, runs it, and restores the interpreter."""
+    from kdoctor_job.target.script import until_fit
+
+    before = dict(sys.modules)
+    for name in ("argv", "path"):
+        monkeypatch.setattr(sys, name, list(getattr(sys, name)))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "jobs9").mkdir()
+    (tmp_path / "jobs9/net.py").write_text("SIZE = 2\n")
+
+    def run(text: str, command: str = "train9.py", file: str = "train9.py") -> Any:
+        (tmp_path / file).write_text(text)
+        return until_fit(command)
+
+    yield run
+    sys.modules["__main__"] = before["__main__"]
+    for name in [name for name in sys.modules if name.startswith("jobs9")]:
+        del sys.modules[name]
+
+
+@cases(
+    ("model.fit(x, y, batch_size=2)", {"batch_size": 2}),
+    ("model.fit(tf.data.Dataset.from_tensors((x, y)), None, None, 7)", {"batch_size": None, "epochs": 7}),
+    (CAUGHT, {"epochs": 3}),
+    (OWN_FIT + "model.fit(x, y, epochs=2, class_weight={0: 1.0})", {"epochs": 2, "class_weight": {0: 1.0}}),
+)
+def test_arguments_of_the_first_fit(until_fit: Callable[..., Any], lines: str, expected: dict[str, Any]) -> None:
+    model, data, arguments = until_fit(NET + lines + "\nmodel.fit(None)\n")
+    assert arguments == expected
+    assert (
+        data.element_spec[0].shape == (4, 2) if "Dataset.from_tensors((x, y)), N" in lines else data[0].shape == (4, 2)
+    )
+    assert model.fit.__self__ is model
+
+
+def test_script_is_the_main_module_with_its_arguments(until_fit: Callable[..., Any], tmp_path: Path) -> None:
+    main = "if __name__ == '__main__':\n    model.fit(x, steps_per_epoch=int(sys.argv[1]))\n"
+    assert until_fit(NET + main, "train9.py 5")[2] == {"steps_per_epoch": 5}
+    (tmp_path / "beside9.py").write_text("STEPS = 6\n")
+    beside = NET + "from beside9 import STEPS\nmodel.fit(x, steps_per_epoch=STEPS)"
+    assert until_fit(beside, f"'{tmp_path}/train9.py'")[2] == {"steps_per_epoch": 6}
+    relative = NET + "from .net import SIZE\nmodel.fit(x, batch_size=SIZE)"
+    assert until_fit(relative, "jobs9.train", "jobs9/train.py")[2] == {"batch_size": 2}
+
+
+@cases(
+    ("while True:\n    model.train_on_batch(x, y)", "train9.py trains in a loop (train_on_batch)"),
+    ("tf.distribute.MirroredStrategy(['CPU:0']).run(lambda: 1)", "train9.py trains in a loop (strategy.run)"),
+    ("model.predict(x, verbose=0)", "train9.py ended without a call of fit"),
+    ("sys.exit()", "train9.py ended without a call of fit"),
+)
+def test_script_without_fit_is_not_examined(until_fit: Callable[..., Any], lines: str, expected: str) -> None:
+    from kdoctor_target.runner.case import NotHere
+
+    with pytest.raises(NotHere) as reason:
+        until_fit(NET + lines)
+    assert str(reason.value).startswith(expected)
+
+
+@cases(
+    ("sys.exit(2)", "train9.py ends before any fit: exit status 2"),
+    ("sys.exit('no data')", "train9.py ends before any fit: no data"),
+    ("1 / 0", "train9.py raised ZeroDivisionError: division by zero (train9.py:7)"),
+    ("model.fit()", None),
+)
+def test_script_that_fails_is_reported_with_its_line(
+    until_fit: Callable[..., Any], lines: str, expected: str | None
+) -> None:
+    from kdoctor_job.target.parts import PartError
+
+    if expected is None:
+        assert until_fit(NET + lines)[1] is None
+        return
+    with pytest.raises(PartError) as error:
+        until_fit(NET + "\n" + lines)
+    assert str(error.value) == expected
+    assert error.value.part == "script"
+
+
+def test_module_that_is_not_there_is_named(until_fit: Callable[..., Any]) -> None:
+    from kdoctor_job.target.parts import PartError
+
+    with pytest.raises(PartError, match=r"No module named 'jobs9\.none'"):
+        until_fit("", "jobs9.none")

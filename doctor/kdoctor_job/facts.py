@@ -278,8 +278,9 @@ class JobRun:
     gpus: JobGpus | None = None
     """None if kdoctor chose the replicas."""
 
-    strategy: str | None = None
-    """The class of the strategy that the job makes, in place of which it gets that of the examination."""
+    strategy: Reason = None
+    """The class of the strategy that the job makes, in place of which it gets that of the examination. Empty if its
+    script makes none on a machine without GPUs."""
     problem: JobProblem | None = None
     model: JobModel | None = None
     data: JobData | None = None

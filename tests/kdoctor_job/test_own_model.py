@@ -172,19 +172,21 @@ def test_strategy_of_the_job_has_the_replicas_of_the_examination(
 
 @pytest.mark.tensorflow
 @cases(
-    ("", {"pass"}),
-    pytest.param("import os; os.environ['TF_USE_LEGACY_KERAS'] = '1'", {"unknown"}, marks=pytest.mark.smoke_full),
+    ("MultiWorkerMirroredStrategy()", "pass", "in place of MultiWorkerMirroredStrategy"),
+    pytest.param("get_strategy()", "pass", "makes no strategy without GPUs", marks=pytest.mark.smoke_full),
+    pytest.param("LEGACY()", "unknown", "sets TF_USE_LEGACY_KERAS=1", marks=pytest.mark.smoke_full),
 )
-def test_script_is_examined_at_its_fit(folder: Path, first: str, expected: set[str]) -> None:
-    several = "MultiWorkerMirroredStrategy()"
-    lines = f"with tf.distribute.{several}.scope():\n    model = build()\nmodel.fit(data(), epochs=90)\n"
-    (folder / "script.py").write_text(f"{first}\nimport sys\nfrom jobs.train import *\n{lines}")
+def test_script_is_examined_at_its_fit(folder: Path, made: str, expected: str, said: str) -> None:
+    legacy = "    import os; os.environ['TF_USE_LEGACY_KERAS'] = '1'; model = build()\n"
+    scoped = f"with tf.distribute.{made}.scope():\n    model = build()\n"
+    lines = f"if True:\n{legacy}" if made == "LEGACY()" else scoped
+    functions = JOB.partition("class OnItsStrategy")[0]
+    (folder / "script.py").write_text(f"{functions}\n{lines}model.fit(data(), epochs=90)\n")
     report = report_of(folder, "--model", "script.py --name run7", "--steps", "2")
-    found = statuses(report)
-    assert {status for name, status in found.items() if name not in TIMED} - {"skip"} == expected
-    if not first:
-        read = next(one["evidence"] for one in report["results"] if one["id"] == "job.model-and-data")
-        assert "in place of MultiWorkerMirroredStrategy" in read[-1]["observed"]
+    found = {status for name, status in statuses(report).items() if name not in TIMED}
+    assert found - {"skip"} == {expected}
+    result = next(one for one in report["results"] if one["id"] == "job.model-and-data")
+    assert said in json.dumps(result)
 
 
 @pytest.mark.tensorflow

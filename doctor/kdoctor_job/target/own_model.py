@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any, Iterator, Mapping, Tuple
 
+from kdoctor_job.target.cloning import CopyError, clone
 from kdoctor_job.target.examine import Job
 from kdoctor_job.target.fitting import PART
-from kdoctor_job.target.parts import PartError, find
+from kdoctor_job.target.parts import PartError, find, keras_of
 from kdoctor_job.target.restoring import restore
 from kdoctor_job.target.script import PART as SCRIPT
 from kdoctor_job.target.script import stopped_at_fit, until_fit
@@ -27,12 +28,16 @@ def own_model(case: Case) -> None:
     strategy = make_strategy(case)
     own = replace_own(strategy)
     settings = case.settings
+    is_script = settings["data"] is None
     try:
         with _unchanged(_DECIDING if case.devices_kind == "cpu" else {**_DECIDING, "CUDA_VISIBLE_DEVICES": ""}):
-            model, data, fit_arguments = _from_script(case) if settings["data"] is None else _named(case)
+            model, data, fit_arguments = _from_script(case) if is_script else _named(case)
     except PartError as error:
         case.note(job={"problem": error.record})
         return
+    made = own.made or None
+    if is_script and not made and case.devices_kind == "cpu":
+        model, made = _in_scope(model, strategy), ""
     job = Job(
         model,
         data,
@@ -42,7 +47,7 @@ def own_model(case: Case) -> None:
         fit_arguments=fit_arguments,
         own=own,
     )
-    job.examine(strategy, lambda facts: case.note(job={**facts, "strategy": own.made or None}), case.phase)
+    job.examine(strategy, lambda facts: case.note(job={**facts, "strategy": own.made or made}), case.phase)
 
 
 @contextlib.contextmanager
@@ -68,6 +73,17 @@ def _unchanged(variables: Mapping[str, str]) -> Iterator[None]:
 def _from_script(case: Case) -> Tuple[Any, Any, Any]:
     case.phase(SCRIPT)
     return until_fit(case.settings["model"])
+
+
+def _in_scope(model: Any, strategy: Any) -> Any:
+    """A copy of the model on the replicas. Many scripts make a strategy only if there are GPUs."""
+    with strategy.scope():
+        try:
+            return clone(keras_of(model), model)
+        except CopyError as error:
+            raise NotHere(
+                f"the script makes no strategy without GPUs, and its model cannot be copied: {error}"
+            ) from error
 
 
 def _named(case: Case) -> Tuple[Any, Any, Any]:

@@ -576,11 +576,14 @@ test_model_and_data = table(
     Severity.ERROR,
     passes(run(data={"kind": "PyDataset"}), "data: PyDataset."),
     passes(run(model={"name": "Ours"}), "model: Ours."),
+    passes(run(job=JobRun(model=MODEL, data=DATA, strategy="Other")), "in place of Other: one worker is examined."),
+    passes(run(job=JobRun(model=MODEL, data=DATA, strategy="")), "makes no strategy without GPUs"),
     fails(
         run(job=JobRun(problem=JobProblem(part="model", message="build raised ValueError: no"))), "model: build rais"
     ),
     fails(run(job=JobRun(problem=JobProblem(part="data", message="no bild", raised=False))), "Make it a function"),
     fails(run(job=JobRun(problem=JobProblem(part="data", message="no bild", fix="Name one."))), "Name one."),
+    fails(run(job=JobRun(problem=JobProblem(part="script", message="no fit", raised=False))), "Make it a script"),
     fails(run(job=None, outcome="timed-out", phase="model", seconds=600.0), "phase model", of=["model"]),
     fails(run(job=None, outcome="timed-out", phase="data", seconds=600.0), "phase data", of=["data"]),
     fails(run(job=None, outcome="timed-out", phase="strategy", seconds=600.0), "phase strategy", of=["job"]),

@@ -1,7 +1,7 @@
 from collections.abc import Iterator
 
 from kdoctor.facts import SmokeCase, SmokeRun
-from kdoctor.model import Outcome, Severity
+from kdoctor.model import Evidence, Outcome, Severity
 from kdoctor_checks._causes import of_end
 from kdoctor_checks.smoke._cases import describe_end
 from kdoctor_checks.smoke._judging import TENSORFLOW, brief_end, evidence, finding, unknown
@@ -37,7 +37,12 @@ def model_and_data(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
     elif job.model and job.data:
         yield evidence("model", job.model.name)
         yield evidence("data", job.data.kind)
-        if job.strategy not in (None, case.strategy):
+        if job.strategy == "":
+            brief = "the script makes no strategy without GPUs"
+            yield Evidence(
+                subject="strategy", observed=f"{brief}: its model is copied into a {case.strategy}", brief=brief
+            )
+        elif job.strategy not in (None, case.strategy):
             yield evidence("strategy", f"{case.strategy} in place of {job.strategy}: one worker is examined")
     elif case.outcome == "trained":
         yield unknown("job", "no model was given: kdoctor check --model train.py")

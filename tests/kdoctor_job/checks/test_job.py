@@ -583,6 +583,10 @@ test_model_and_data = table(
     ),
     fails(run(job=JobRun(problem=JobProblem(part="data", message="no bild", raised=False))), "Make it a function"),
     fails(run(job=JobRun(problem=JobProblem(part="data", message="no bild", fix="Name one."))), "Name one."),
+    fails(
+        run(job=JobRun(problem=JobProblem(part="model", message="ModuleNotFoundError: No module named 'a.b'"))),
+        "Install a in the environment that is examined",
+    ),
     fails(run(job=JobRun(problem=JobProblem(part="script", message="no fit", raised=False))), "Make it a script"),
     fails(run(job=None, outcome="timed-out", phase="model", seconds=600.0), "phase model", of=["model"]),
     fails(run(job=None, outcome="timed-out", phase="data", seconds=600.0), "phase data", of=["data"]),

@@ -1,3 +1,4 @@
+import re
 from collections.abc import Iterator
 
 from kdoctor.facts import SmokeCase, SmokeRun
@@ -13,6 +14,7 @@ _EXPECTED = {
     "data": "a function without arguments that returns a dataset, a PyDataset, arrays or a generator",
     "arguments of fit": "a dictionary of arguments that fit takes together with this data",
 }
+_MISSING = re.compile(r"ModuleNotFoundError: No module named '(\w+)")
 _REMEDY = "To reproduce the error, run your code in the same environment and folder."
 
 
@@ -31,7 +33,7 @@ def model_and_data(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
     if job.problem:
         message, expected = job.problem.message, _EXPECTED[job.problem.part]
         brief = headline(message)
-        fix = job.problem.fix or (_REMEDY if job.problem.raised else f"Make it {expected}.")
+        fix = job.problem.fix or (_to_reproduce(message) if job.problem.raised else f"Make it {expected}.")
         remedy = remedy_for(message, fix)
         yield finding(job.problem.part, message, expected, remedy, brief=brief)
     elif job.model and job.data:
@@ -58,3 +60,10 @@ def model_and_data(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
             brief=brief_end(case),
             explained_by=of_end(run, case),
         )
+
+
+def _to_reproduce(message: str) -> str:
+    missing = _MISSING.search(message)
+    if missing is None:
+        return _REMEDY
+    return f"Install {missing[1]} in the environment that is examined, or name the job's environment with --python."

@@ -280,7 +280,9 @@ class JobRun:
 
     strategy: Reason = None
     """The class of the strategy that the job makes, in place of which it gets that of the examination. Empty if its
-    script makes none on a machine without GPUs."""
+    script makes none."""
+    devices: int | None = None
+    """The number of devices that it names, if it does."""
     problem: JobProblem | None = None
     model: JobModel | None = None
     data: JobData | None = None

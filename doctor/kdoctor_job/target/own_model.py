@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Iterator, Mapping, Tuple
 
 from kdoctor_job.target.cloning import CopyError, clone
+from kdoctor_job.target.data import Facts
 from kdoctor_job.target.examine import Job
 from kdoctor_job.target.fitting import PART
 from kdoctor_job.target.parts import PartError, find, keras_of
@@ -35,9 +36,8 @@ def own_model(case: Case) -> None:
     except PartError as error:
         case.note(job={"problem": error.record})
         return
-    made = own.made or None
-    if is_script and not made and case.devices_kind == "cpu":
-        model, made = _in_scope(model, strategy), ""
+    if is_script and not own.made and case.devices_kind == "cpu":
+        model = _in_scope(model, strategy)
     job = Job(
         model,
         data,
@@ -47,7 +47,12 @@ def own_model(case: Case) -> None:
         fit_arguments=fit_arguments,
         own=own,
     )
-    job.examine(strategy, lambda facts: case.note(job={**facts, "strategy": own.made or made}), case.phase)
+
+    def note(facts: Facts) -> None:
+        made = own.made or ("" if is_script else None)
+        case.note(job={**facts, "strategy": made, "devices": own.devices})
+
+    job.examine(strategy, note, case.phase)
 
 
 @contextlib.contextmanager

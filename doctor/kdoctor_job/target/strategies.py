@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import threading
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 import tensorflow as tf
 from tensorflow.python.eager import context
@@ -33,6 +33,8 @@ class OwnStrategy:
     """The strategy of the examination."""
     made: str = ""
     """The class of the one that the job has made."""
+    devices: Optional[int] = None
+    """The number of devices that it names."""
     entered: bool = False
     """Whether the job has entered its scope."""
 
@@ -73,10 +75,10 @@ def _replace(name: str, own: OwnStrategy, **attributes: Callable[[], Any]) -> No
 
     replacement = Replacement()
 
-    def make(cls: Any, *_: Any, **__: Any) -> Any:
+    def make(cls: Any, devices: Any = None, *_: Any, **__: Any) -> Any:
         if is_own_class(cls):
             return object.__new__(cls)
-        own.made = name
+        own.made, own.devices = name, len(devices) if isinstance(devices, (list, tuple)) else None
         return replacement
 
     getattr(tf.distribute, name).__new__ = make  # Python does not call __init__ for an object of another class

@@ -576,8 +576,15 @@ test_model_and_data = table(
     Severity.ERROR,
     passes(run(data={"kind": "PyDataset"}), "data: PyDataset."),
     passes(run(model={"name": "Ours"}), "model: Ours."),
-    passes(run(job=JobRun(model=MODEL, data=DATA, strategy="Other")), "in place of Other: one worker is examined."),
-    passes(run(job=JobRun(model=MODEL, data=DATA, strategy="")), "makes no strategy without GPUs"),
+    passes(
+        run(job=JobRun(model=MODEL, data=DATA, strategy="Other")),
+        "over 4 replicas in place of Other: one worker is examined.",
+    ),
+    passes(run(job=JobRun(model=MODEL, data=DATA, strategy="")), "the script makes no strategy"),
+    passes(
+        run(job=JobRun(model=MODEL, data=DATA, strategy="MirroredStrategy", devices=2)), "names 2 devices, examined"
+    ),
+    passes(run(job=JobRun(model=MODEL, data=DATA, strategy="MirroredStrategy", devices=4)), "MirroredStrategy over 4"),
     fails(
         run(job=JobRun(problem=JobProblem(part="model", message="build raised ValueError: no"))), "model: build rais"
     ),

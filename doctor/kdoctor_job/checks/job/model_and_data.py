@@ -3,10 +3,12 @@ from collections.abc import Iterator
 
 from kdoctor.facts import SmokeCase, SmokeRun
 from kdoctor.model import Evidence, Outcome, Severity
+from kdoctor.text.lists import counted
 from kdoctor_checks._causes import of_end
 from kdoctor_checks.smoke._cases import describe_end
 from kdoctor_checks.smoke._judging import TENSORFLOW, brief_end, evidence, finding, unknown
 from kdoctor_job.checks.job._user_model import headline, job_check, job_of, remedy_for
+from kdoctor_job.facts import JobRun
 
 _EXPECTED = {
     "script": "a script that calls the fit of a Keras model",
@@ -39,13 +41,8 @@ def model_and_data(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
     elif job.model and job.data:
         yield evidence("model", job.model.name)
         yield evidence("data", job.data.kind)
-        if job.strategy == "":
-            brief = "the script makes no strategy without GPUs"
-            yield Evidence(
-                subject="strategy", observed=f"{brief}: its model is copied into a {case.strategy}", brief=brief
-            )
-        elif job.strategy not in (None, case.strategy):
-            yield evidence("strategy", f"{case.strategy} in place of {job.strategy}: one worker is examined")
+        if job.strategy is not None:
+            yield _of_strategy(job, run, case)
     elif case.outcome == "trained":
         yield unknown("job", "no model was given: kdoctor check --model train.py")
     elif case.outcome == "skipped":
@@ -67,3 +64,14 @@ def _to_reproduce(message: str) -> str:
     if missing is None:
         return _REMEDY
     return f"Install {missing[1]} in the environment that is examined, or name the job's environment with --python."
+
+
+def _of_strategy(job: JobRun, run: SmokeRun, case: SmokeCase) -> Evidence:
+    """What the job makes, in place of which it was examined on these replicas."""
+    brief, replicas = "", counted(case.replicas or 0, "replica")
+    if job.strategy == "":
+        brief = "the script makes no strategy" + (" without GPUs" if run.devices_kind == "cpu" else "")
+    elif job.devices not in (None, case.replicas):
+        brief = f"the job names {counted(job.devices or 0, 'device')}, examined on {replicas}"
+    instead = "" if job.strategy == case.strategy else f" in place of {job.strategy}: one worker is examined"
+    return Evidence(subject="strategy", observed=brief or f"{case.strategy} over {replicas}{instead}", brief=brief)

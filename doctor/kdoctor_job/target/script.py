@@ -57,6 +57,10 @@ def until_fit(command: str) -> Tuple[Any, Any, Dict[str, Any]]:
         with stopped_at_fit():
             _run(words)
     except TrainingBegins as reached:
+        if "horovod" in sys.modules:
+            raise NotHere(
+                f"{words[0]} trains with Horovod, and only strategies of tf.distribute are examined"
+            ) from None
         if reached.call:
             raise NotHere(f"{words[0]} trains in a loop ({reached.call}): {_LOOP}") from None
         given = reached.arguments

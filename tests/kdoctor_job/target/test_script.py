@@ -44,7 +44,7 @@ def until_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
 
     yield run
     sys.modules["__main__"] = before["__main__"]
-    for name in [name for name in sys.modules if name.startswith("jobs9")]:
+    for name in [name for name in sys.modules if name.startswith("jobs9") or name == "horovod"]:
         del sys.modules[name]
 
 
@@ -76,6 +76,7 @@ def test_script_is_the_main_module_with_its_arguments(until_fit: Callable[..., A
 @cases(
     ("while True:\n    model.train_on_batch(x, y)", "train9.py trains in a loop (train_on_batch)"),
     ("tf.distribute.MirroredStrategy(['CPU:0']).run(lambda: 1)", "train9.py trains in a loop (strategy.run)"),
+    ("sys.modules['horovod'] = tf\nmodel.fit(x, y)", "train9.py trains with Horovod"),
     ("model.predict(x, verbose=0)", "train9.py ended without a call of fit"),
     ("sys.exit()", "train9.py ended without a call of fit"),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import operator
 from typing import Any, List, Mapping, Optional
 
 import tensorflow as tf
@@ -64,9 +65,11 @@ class FitArguments:
     def number(self, name: str, default: Optional[int] = None) -> Optional[int]:
         """The value of ``batch_size``, ``steps_per_epoch`` or another number."""
         value = self._values.get(name, default)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        if value is None:
+            return None
+        if isinstance(value, bool) or not hasattr(value, "__index__") or operator.index(value) < 1:
             raise PartError(PART, f"{name} is {value!r}, expected a positive number")
-        return value
+        return operator.index(value)  # also a number of NumPy
 
     def apply(self, data: Any) -> Any:
         """The data that ``fit`` trains on: with ``sample_weight``, and without what ``validation_split`` takes.

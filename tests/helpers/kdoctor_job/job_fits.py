@@ -58,7 +58,7 @@ def fits() -> dict[str, Fit]:
             },
         ),
         "weights and split of arrays": Fit(
-            arrays, {"sample_weight": ones, "validation_split": 0.25, "batch_size": 16, "verbose": 2}
+            arrays, {"sample_weight": ones, "validation_split": 0.25, "batch_size": np.int64(16), "verbose": 2}
         ),
         "forgets weights, without any": Fit(data, None, Forgetful),
         "forgets weights": Fit(data, {"class_weight": WEIGHTS}, Forgetful),

@@ -84,6 +84,8 @@ RANDOM = re.compile(
     r"keras\.layers\.(\w+\.)*((Alpha|Gaussian|Spatial)?Dropout(\dD)?|GaussianNoise|Random[A-Z]\w+|CutMix|MixUp|AugMix)$"
 )
 """Layers that draw random numbers in training."""
+HAS_SLOTS = re.compile(r"keras\.optimizers?(_v[12])?\.(?!.*\blegacy\.)(\w+\.)*(?!(SGD|Optimizer)$)[A-Z]\w*$")
+"""Optimizers that always have variables for each variable of the model."""
 GRAPH = "tensorflow.function"
 EXPORTS: Mapping[str, re.Pattern[str]] = {
     "keras.optimizers": re.compile(r"Ada[a-zA-Z]+|SGD|RMSprop|Nadam|Ftrl|Lion|Lamb|Muon|LossScaleOptimizer"),

@@ -25,8 +25,8 @@ BY_SCRIPT = pytest.mark.parametrize(
     ("rule", "code"),
     [pytest.param(*script, id=script[0], marks=every_second_day(place % 2)) for place, script in enumerate(SCRIPTS)],
 )
-MAY_BUILD = "KD503"
-"""Code outside the file may build an optimizer that it gets, so this error is withheld."""
+MAY_BUILD = re.compile("KD503|KD106 .*of the optimizer")
+"""Code outside the file may build an optimizer that it gets, so these errors are withheld."""
 
 
 def errors(code: str) -> list[tuple[str, str]]:
@@ -35,7 +35,7 @@ def errors(code: str) -> list[tuple[str, str]]:
     return [
         (item.rule.code, item.source)
         for item in found
-        if item.rule.severity is not Severity.INFO and item.rule.code != MAY_BUILD
+        if item.rule.severity is not Severity.INFO and not MAY_BUILD.match(f"{item.rule.code} {item.message}")
     ]
 
 
@@ -56,7 +56,7 @@ def with_calls(code: str) -> Iterator[str]:
 @BY_SCRIPT
 def test_unknown_call_removes_no_error(rule: str, code: str) -> None:
     before = errors(code)
-    assert before or RULES[rule.partition(":")[0]].code == MAY_BUILD
+    assert before or RULES[rule.partition(":")[0]].code in {"KD503", "KD106"}
     assert [text for text in with_calls(code) if errors(text) != before] == []
 
 

@@ -9,7 +9,7 @@ from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.environment import Function
 from kdoctor_lint.flow.interpreter import Interpreter
 from kdoctor_lint.flow.joining import item_of, join
-from kdoctor_lint.flow.texts import as_number, as_text
+from kdoctor_lint.flow.texts import as_number, as_text, formatted
 from kdoctor_lint.flow.trace import Saved
 from kdoctor_lint.flow.values import UNKNOWN, Value
 from kdoctor_lint.names import BATCH
@@ -137,3 +137,13 @@ def list_method(call: Call, many: val.Many, name: str) -> Value:
     many.items = [*many.items, *(call.args[-1:] if name in {"append", "insert"} else added)]
     many.whole = many.whole and not call.interpreter.conditional and name == "append"
     return UNKNOWN
+
+
+def text_method(call: Call, text: val.Text, name: str) -> Value:
+    """A method of a string."""
+    if name in {"lower", "upper", "strip"} and not call.args:
+        return val.Text(getattr(text.value, name)())
+    between = [value.value for value in call.args[:1] if isinstance(value, val.Text)]
+    if name == "split" and len(between) == len(call.args) and "" not in between and not call.spread:
+        return val.Many([val.Text(part) for part in text.value.split(between[0] if between else None)])
+    return formatted(text.value, call.args, call.keywords) if name == "format" and not call.spread else UNKNOWN

@@ -15,7 +15,7 @@ from kdoctor_lint.flow.joining import join
 from kdoctor_lint.flow.methods import method, update
 from kdoctor_lint.flow.removals import note_call
 from kdoctor_lint.flow.values import UNKNOWN, Value
-from kdoctor_lint.names import BATCH_NORMALIZATION, Kind, kind_of
+from kdoctor_lint.names import BATCH_NORMALIZATION, HAS_SLOTS, Kind, kind_of
 
 _MADE: tuple[tuple[Kind, type[val.Made]], ...] = (
     (Kind.MODEL, val.Model),
@@ -39,7 +39,8 @@ def evaluate_call(interpreter: Interpreter, node: Any, env: Env) -> Value:
     for arg in node.args:
         value = interpreter.evaluate(arg, env)
         if isinstance(arg, ast.Starred):
-            args += value.items if isinstance(value, val.Many) and not spread else ()
+            parts = [value] if isinstance(value, val.Gradients) else getattr(value, "items", ())
+            args += () if spread or isinstance(value, val.Table) else parts
             spread = spread or not (isinstance(value, val.Many) and value.whole)
         elif not spread:
             args.append(value)
@@ -173,6 +174,8 @@ def _instance(call: Call, cls: val.Class) -> val.Object:
             if isinstance(instance, val.Layer):
                 instance.normalizes = True
                 call.interpreter.trace.batch_normalized |= any(map(BATCH_NORMALIZATION.match, cls.external_bases()))
+            if isinstance(instance, val.Optimizer):
+                instance.slots = any(map(HAS_SLOTS.match, cls.external_bases()))
             if isinstance(instance, val.Model):
                 instance.lazy = True
                 call.interpreter.trace.models.append(instance)
@@ -204,14 +207,15 @@ def _apply(call: Call, callee: val.Layer | val.Model) -> Value:
 
 
 def _first_call(call: Call, model: val.Model) -> None:
-    """The first call of a model creates its variables, on every replica if the step runs there."""
+    """The first call of a model creates its variables."""
     interpreter = call.interpreter
     training = call.keywords.get("training")
     if isinstance(training, val.Truth) and not training.value:
         interpreter.trace.freezes = True
-    if model.lazy and model.place is val.Place.OUTSIDE and interpreter.in_replica:
-        events = interpreter.trace.compiled  # What was compiled before is for another loop.
-        interpreter.trace.compiled = [event for event in events if event.model is not model]
+    if model.lazy and model.place is val.Place.OUTSIDE and interpreter.place is val.Place.INSIDE:
+        if interpreter.in_replica:
+            events = interpreter.trace.compiled  # What was compiled before is for another loop.
+            interpreter.trace.compiled = [event for event in events if event.model is not model]
         model.place, model.strategy = val.Place.INSIDE, interpreter.strategy
     model.lazy = False
 

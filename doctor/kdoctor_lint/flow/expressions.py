@@ -103,7 +103,9 @@ def _member(interpreter: Interpreter, node: ast.Attribute, owner: val.Object) ->
     if isinstance(owner, val.Model) and name in {"input", "output"}:
         return val.Tensor(owner.node, owner.place, owner.strategy)
     if isinstance(owner, val.Model) and name == "optimizer":
-        return val.Optimizer(owner.node, val.Place.UNSURE, None, built=True)
+        compiled = interpreter.trace.compiled_of(owner)
+        known = compiled.optimizer if compiled is not None else None
+        return known or val.Optimizer(owner.node, val.Place.UNSURE, None, built=True)
     if name == "model" and owner.cls and Kind.CALLBACK in map(kind_of, owner.cls.external_bases()):
         return val.Model(owner.cls.node, val.Place.UNSURE, None)
     member = owner.cls.member(name) if owner.cls else None
@@ -117,6 +119,7 @@ def _parent(interpreter: Interpreter, node: Any, owner: val.Super) -> Value:
 
 _READERS: Mapping[type, Callable[[Interpreter, Any, Any], Value]] = {
     val.External: _of_module,
+    val.Checkpoint: lambda interpreter, node, owner: owner.saved.get(node.attr) or _of_module(interpreter, node, owner),
     val.Super: _parent,
     val.Class: lambda interpreter, node, cls: _bound(interpreter, node, cls.member(node.attr), cls) or UNKNOWN,
     val.Module: lambda _, node, module: module.member(node.attr),
@@ -295,7 +298,7 @@ def _subscript(interpreter: Interpreter, node: Any, env: Env) -> Value:
     if isinstance(owner, val.Many) and owner.whole and isinstance(index, val.Number):
         position = int(index.value) if index.value is not None and abs(index.value) < _LARGEST else len(owner.items)
         return owner.items[position] if -len(owner.items) <= position < len(owner.items) else UNKNOWN
-    if isinstance(owner, val.Table):
+    if isinstance(owner, val.Many | val.Table) and not isinstance(node.slice, ast.Slice):
         return item_of(owner, index)
     bounds = [node.slice.lower, node.slice.upper] if isinstance(node.slice, ast.Slice) else []
     moving = all(bounds) and not all(isinstance(bound, ast.Constant) for bound in bounds)

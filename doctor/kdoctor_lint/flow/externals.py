@@ -14,6 +14,7 @@ from kdoctor_lint.flow.values import UNKNOWN, Value
 from kdoctor_lint.names import (
     BATCH_NORMALIZATION,
     GRAPH,
+    HAS_SLOTS,
     NORMALIZED_APPLICATIONS,
     RANDOM,
     SEVERAL_REPLICAS,
@@ -187,8 +188,8 @@ def _optimizer(call: Call, name: str) -> Value:
     rate = as_number(call.get(0, "learning_rate", "lr") or UNKNOWN)
     algorithm = name.rpartition(".")[2]
     momentum = as_number(call.get(1, "momentum") or UNKNOWN)
-    moves = algorithm != "SGD" or (isinstance(momentum, val.Number) and not _is_zero(momentum))
-    slots = moves and not call.spread and algorithm != "Optimizer" and ".legacy." not in name
+    moves = algorithm == "SGD" and isinstance(momentum, val.Number) and not _is_zero(momentum)
+    slots = (moves or HAS_SLOTS.match(name) is not None) and not call.spread and ".legacy." not in name
     made = call.create(val.Optimizer, rate=rate, algorithm=algorithm, slots=slots)
     made.clipping = tuple(key for key in _CLIPPING if isinstance(call.keywords.get(key), val.Number))
     every = isinstance(call.keywords.get("ema_overwrite_frequency"), val.Number)

@@ -58,6 +58,7 @@ class Interpreter:
         self.path: tuple[int, ...] = ()  # The branches around this statement, and around the calls that lead to it
         self.chief_only = 0  # Depth of conditions that test which worker this is
         self.guarded = 0  # Depth of code that tests for a version
+        self.left_out = 0  # Depth of branches that the script does not take
         self.catching = 0  # Depth of code that catches errors
         self._returned: list[Value | None] = []
         self.running: list[Function] = []  # The functions around this code
@@ -134,7 +135,7 @@ class Interpreter:
     def add_strategy(self, strategy: val.Strategy) -> None:
         """A strategy is created. Scripts do not create one inside another's scope, so this code is outside."""
         strategy.path = self.path
-        self.trace.strategies.append(strategy)
+        self.trace.strategies += [] if self.left_out else [strategy]
         if self._unseen is not None and self.place is val.Place.UNSURE:
             self.place = val.Place.OUTSIDE
             for made in self._unseen:
@@ -172,7 +173,7 @@ class Interpreter:
 
     def give_back(self, value: Value) -> None:
         """``return``."""
-        if self._returned:
+        if self._returned and not self.left_out:
             before = self._returned[-1]
             self._returned[-1] = value if before is None else join(before, value)
 
@@ -237,8 +238,8 @@ class Interpreter:
     def _run(self, function: Function, env: Env) -> Value:
         node = function.node
         self._returned.append(None)
-        before = self.conditional, self.chief_only, self.in_graph, self.catching
-        self.conditional = self.catching = 0
+        before = self.conditional, self.chief_only, self.in_graph, self.catching, self.left_out
+        self.conditional = self.catching = self.left_out = 0
         self.in_graph = self.in_graph or id(node) in self.graphs
         try:
             if isinstance(node, ast.Lambda):
@@ -247,7 +248,7 @@ class Interpreter:
                 self.execute(node.body, env)
         finally:
             returned = self._returned.pop()
-            self.conditional, self.chief_only, self.in_graph, self.catching = before
+            self.conditional, self.chief_only, self.in_graph, self.catching, self.left_out = before
         return val.NONE if returned is None else returned
 
     def _bind(self, function: Function, args: Sequence[Value], keywords: Mapping[str, Value], *, spread: bool) -> Env:
@@ -262,7 +263,8 @@ class Interpreter:
             name = parameter.arg
             value = passed.get(name) or keywords.get(name)
             if value is None:
-                hidden = given(name, home=id(function.node)) if spread else UNKNOWN
+                decorated = id(function.node) in self.decorated  # which passes on what the call leaves out
+                hidden = given(name, home=id(function.node) if spread else 0) if spread or decorated else UNKNOWN
                 value = hidden if default is None or spread else self.evaluate(default, function.env)
             env.names[name] = value
         names = {parameter.arg for parameter in parameters}

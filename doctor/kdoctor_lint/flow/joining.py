@@ -128,7 +128,7 @@ def _home_of_both(one: val.Made, other: val.Made) -> tuple[val.Place, val.Strate
 
 
 _JOINED: Mapping[type[Value], Callable[[Any, Any], Value]] = {
-    val.External: _join_externals,
+    **dict.fromkeys((val.External, val.Checkpoint), _join_externals),
     val.Number: _join_numbers,
     val.Averaged: lambda one, other: UNKNOWN if one.size or other.size else one,
     val.Many: _join_many,
@@ -145,8 +145,9 @@ _JOINED: Mapping[type[Value], Callable[[Any, Any], Value]] = {
 """What is true of two values of a class."""
 
 
-def item_of(table: val.Table, key: Value) -> Value:
+def item_of(owner: val.Table | val.Many, key: Value) -> Value:
     """The item of a key. An unknown key may be any."""
-    if not isinstance(key, val.Text):
-        return reduce(join, table.items.values()) if table.items else UNKNOWN
-    return val.named(table.items.get(key.value, UNKNOWN), key.value)
+    if isinstance(owner, val.Table) and isinstance(key, val.Text):
+        return val.named(owner.items.get(key.value, UNKNOWN), key.value)
+    items = owner.items.values() if isinstance(owner, val.Table) else owner.items
+    return reduce(join, items) if items else UNKNOWN

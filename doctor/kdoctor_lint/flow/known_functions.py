@@ -97,7 +97,7 @@ def _next(call: Call) -> Value:
     batches = call.first
     if not isinstance(batches, val.Batches):
         return UNKNOWN
-    return val.Batch(call.node, batches.whole, batches.loop is not None and batches.loop is call.interpreter.loop)
+    return val.Batch(call.site, batches.whole, batches.loop is not None and batches.loop is call.interpreter.loop)
 
 
 def _zip(call: Call) -> Value:
@@ -233,7 +233,7 @@ _FUNCTIONS: tuple[tuple[Callable[[Call], Value], str], ...] = (
     (lambda _: val.LOCAL_DEVICES, f"{_CONFIG}.list_logical_devices {_CONFIG}.experimental.list_logical_devices"),
     (lambda _: val.Given(end="/checkpoint"), "tensorflow.train.latest_checkpoint"),
     (lambda _: val.Object(), "tensorflow.data.Options"),
-    (lambda _: val.External(f"{_CHECKPOINT}()"), _CHECKPOINT),
+    (lambda call: val.Checkpoint(f"{_CHECKPOINT}()", call.keywords), _CHECKPOINT),
     (lambda call: call.save(call.get(0, "file_prefix"), "Checkpoint.save"), f"{_CHECKPOINT}().save"),
     (lambda call: call.save(call.get(0, "file_prefix"), "Checkpoint.write"), f"{_CHECKPOINT}().write"),
     (lambda call: call.save(call.get(1, "directory"), "CheckpointManager"), "tensorflow.train.CheckpointManager"),

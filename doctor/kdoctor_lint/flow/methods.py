@@ -7,11 +7,11 @@ from functools import reduce
 from typing import Any
 
 from kdoctor_lint.flow import values as val
-from kdoctor_lint.flow.call import Call, list_method, table_method, unknown
+from kdoctor_lint.flow.call import Call, list_method, table_method, text_method, unknown
 from kdoctor_lint.flow.environment import Function
 from kdoctor_lint.flow.joining import join
-from kdoctor_lint.flow.texts import as_number, formatted, given, interpolated
-from kdoctor_lint.flow.trace import Compiled, Fitted, home_of
+from kdoctor_lint.flow.texts import as_number, given, interpolated
+from kdoctor_lint.flow.trace import Compiled, Fitted
 from kdoctor_lint.flow.values import UNKNOWN, Value
 from kdoctor_lint.names import BATCH, DEFAULT, SOME
 
@@ -105,8 +105,11 @@ def update(call: Call, receiver: val.Made, name: str) -> Value:
     """An optimizer or a metric changes its variables, which must belong to the strategy in charge."""
     interpreter, trace = call.interpreter, call.interpreter.trace
     _applied(call, name)
-    if name == "apply_gradients" and interpreter.place is val.Place.INSIDE and not interpreter.in_replica:
-        trace.stepped.append((call.site, interpreter.strategy, frozenset(id(one.node) for one in interpreter.running)))
+    if name == "apply_gradients" and not interpreter.in_replica:
+        home = _home_of_step(call, receiver)
+        trace.stepped.append(
+            (call.site, home, interpreter.place, frozenset(id(one.node) for one in interpreter.running))
+        )
     if interpreter.in_replica and name in _UPDATES:
         interpreter.use(receiver)
     if isinstance(receiver, val.Optimizer) and name in _BUILDS:
@@ -114,6 +117,14 @@ def update(call: Call, receiver: val.Made, name: str) -> Value:
             trace.built_late.append((receiver, interpreter.strategy))
         receiver.built = True
     return call.first if isinstance(call.first, val.Averaged | val.Gradients) else UNKNOWN  # perhaps scaled
+
+
+def _home_of_step(call: Call, optimizer: val.Made) -> val.Strategy | None:
+    """The strategy in whose scope gradients must be applied. Keras 2 creates variables for them outside, too."""
+    if call.interpreter.place is not val.Place.OUTSIDE:
+        return call.interpreter.strategy
+    creates = isinstance(optimizer, val.Optimizer) and optimizer.slots and not optimizer.built
+    return optimizer.strategy if creates and not call.interpreter.trace.legacy else None
 
 
 def _applied(call: Call, name: str) -> None:
@@ -164,10 +175,11 @@ def _run(call: Call, strategy: val.Strategy) -> Value:
     args = arguments.items if isinstance(arguments, val.Many) else ()
     batch = next((value for value in (arguments, *args) if isinstance(value, val.Batch)), None)
     generates = isinstance(function, val.Model) or any(made is function for made, _ in call.interpreter.trace.used)
-    if batch is not None and home_of(batch.node) is None and not generates:
+    if batch is not None and not generates:
         call.interpreter.trace.undistributed += [(batch.node, strategy)] if batch.whole else []
         call.interpreter.trace.restarted += [(batch.node, strategy)] if batch.first else []
     functions = [one for one in getattr(function, "options", [function]) if isinstance(one, Function)]
+    call.interpreter.trace.handed |= {id(one.node) for one in functions}
     if not functions:
         return UNKNOWN
     with call.interpreter.scoped(val.Place.INSIDE, strategy, in_replica=True):
@@ -277,10 +289,10 @@ def _fitted(call: Call, model: val.Model | None, foreign: val.Foreign | None = N
     event = Fitted(call.site, model, around.place, around.strategy, data, batch_size, compiled, steps)
     trace.fitted.append(event)
     call.count_steps(["steps_per_epoch"])
-    if model is not None and model.cls is not None and event.home is not None:
-        _train_by_hand(call, model, model.cls, event.home)
     if event.compiled is not None and event.compiled.optimizer is not None:
         event.compiled.optimizer.built = True
+    if model is not None and model.cls is not None and event.home is not None:
+        _train_by_hand(call, model, model.cls, event.home)
     return UNKNOWN
 
 
@@ -416,10 +428,6 @@ def _foreign_method(call: Call, foreign: val.Foreign, name: str) -> Value:
     return _unknown_method(call, foreign, name)
 
 
-def _text_method(call: Call, text: val.Text, name: str) -> Value:
-    return formatted(text.value, call.args, call.keywords) if name == "format" and not call.spread else UNKNOWN
-
-
 _BY_RECEIVER: Mapping[type, Callable[[Call, Any, str], Value]] = {
     val.Strategy: _strategy_method,
     val.Model: _model_method,
@@ -432,7 +440,7 @@ _BY_RECEIVER: Mapping[type, Callable[[Call, Any, str], Value]] = {
     Value: _unknown_method,
     val.Flags: _unknown_method,
     val.Given: _unknown_method,
-    val.Text: _text_method,
+    val.Text: text_method,
     val.Foreign: _foreign_method,
     val.Table: table_method,
     val.Many: list_method,

@@ -143,23 +143,24 @@ def _names_any(test: ast.AST, pattern: re.Pattern[str]) -> bool:
     return any(isinstance(word, str) and pattern.search(word) for word in words)
 
 
-_COMPARISONS: Mapping[type, Callable[[float, float], bool]] = {
+_COMPARISONS: Mapping[type, Callable[[Any, Any], bool]] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Lt: operator.lt,
     ast.LtE: operator.le,
 }  # fmt: skip
 
 
 def _taken(interpreter: Interpreter, test: ast.expr, env: Env) -> int | None:
-    """The number of the branch that the numbers in the script select, such as in ``if NUM_GPUS == 1``."""
+    """The number of the branch that the script selects, such as in ``if NUM_GPUS == 1`` or ``if mode == "tpu"``."""
     if interpreter.conditional or not isinstance(test, ast.Compare) or len(test.ops) > 1:
         return None
     compare = _COMPARISONS.get(type(test.ops[0]))
-    left, right = interpreter.evaluate_all([test.left, test.comparators[0]], env)
-    if compare is None or not isinstance(left, val.Number) or not isinstance(right, val.Number):
+    one, other = (
+        value.value if isinstance(value, val.Number | val.Text) else None
+        for value in interpreter.evaluate_all([test.left, test.comparators[0]], env)
+    )
+    if compare is None or None in {one, other} or isinstance(one, str) is not isinstance(other, str):
         return None
-    if left.value is None or right.value is None:
-        return None
-    return 0 if compare(left.value, right.value) else 1
+    return 0 if compare(one, other) else 1
 
 
 def _branches(
@@ -172,8 +173,11 @@ def _branches(
     for number, body in enumerate(bodies):
         env.names = dict(before)
         interpreter.path = path if taken == number else (*path, id(body))
-        if not interpreter.execute(body, env) and taken in {None, number}:
+        left_out = taken not in {None, number}
+        interpreter.left_out += left_out
+        if not interpreter.execute(body, env) and not left_out:
             outcomes.append(env.names)
+        interpreter.left_out -= left_out
         env.keep_branch(before)
     interpreter.conditional -= 1
     interpreter.path = path
@@ -205,7 +209,8 @@ def _for(interpreter: Interpreter, node: Any, env: Env) -> bool:
     element = reduce(join, over.items) if isinstance(over, val.Many) and over.items else UNKNOWN
     if isinstance(over, val.Batches | val.Dataset):
         counted = isinstance(node.iter, ast.Call) and ast.unparse(node.iter.func) == "enumerate"
-        element = val.Many([UNKNOWN, val.Batch(node.iter)]) if counted else val.Batch(node.iter)
+        batch = val.Batch(interpreter.site or node.iter)
+        element = val.Many([UNKNOWN, batch]) if counted else batch
     few = isinstance(over, val.Many) and over.whole and 0 < len(over.items) <= _FEW
     for item in over.items if isinstance(over, val.Many) and few else [element]:
         bind(interpreter, node.target, item, env)

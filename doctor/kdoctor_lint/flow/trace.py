@@ -124,10 +124,11 @@ class Trace:
     """Calls that average losses that were divided by the number of replicas already."""
     clipped: list[tuple[ast.AST, val.Strategy | None]] = field(default_factory=list)
     """Calls that clip the gradients of one replica, which are then applied."""
-    stepped: list[tuple[ast.AST, val.Strategy | None, AbstractSet[int]]] = field(default_factory=list)
-    """Calls that apply gradients in a scope, but not in a replica, and the ids of the functions around them."""
+    stepped: list[tuple[ast.AST, val.Strategy | None, val.Place, AbstractSet[int]]] = field(default_factory=list)
+    """Calls that apply gradients, but not in a replica: the strategy whose scope they need, whether they are in a
+    scope, and the ids of the functions around them."""
     handed: set[int] = field(default_factory=set)
-    """The ids of functions that ``run`` of an unknown object gets, which may be a strategy."""
+    """The ids of functions that ``run`` gets, perhaps that of an unknown object, which may be a strategy."""
     steps: list[tuple[ast.AST, str, val.Number]] = field(default_factory=list)
     """Arguments that count training steps, with their names."""
     built_late: list[tuple[val.Optimizer, val.Strategy | None]] = field(default_factory=list)

@@ -41,6 +41,13 @@ class External(Value):
 
 
 @dataclass(eq=False, slots=True)
+class Checkpoint(External):
+    """``tf.train.Checkpoint``, which has what it saves as attributes."""
+
+    saved: Mapping[str, Value]
+
+
+@dataclass(eq=False, slots=True)
 class Module(Value):
     """A module of the same tree."""
 

@@ -12,7 +12,9 @@ _PER_REPLICA = re.compile(
     r"(?<![a-z])per_?(replica|gpu|device|core|tpu|accelerator)(?![a-z])|(?<![a-z])(replica|local)_?batch", re.IGNORECASE
 )
 _PER_WORKER = re.compile(r"(?<![a-z])per_?(worker|node|host)(?![a-z])", re.IGNORECASE)
-_EVALUATION = re.compile(r"(?<![a-z])(eval|evaluation|val|valid|validation|test)(?![a-z])", re.IGNORECASE)
+_EVALUATION = re.compile(
+    r"(?<![a-z])(eval|evaluation|val|valid|validation|test|predict|prediction|infer|inference)(?![a-z])", re.IGNORECASE
+)
 _GLOBAL = re.compile(r"global|total|effective", re.IGNORECASE)
 
 

@@ -37,4 +37,4 @@ def _judge_fixed(trace: Trace) -> Hits:
 
 
 RULE = Rule(id="lint.per-replica-batch", code="KD201", severity=Severity.WARNING, judge=_judge)
-FIXED = Rule(id="lint.fixed-batch", code="KD203", severity=Severity.INFO, judge=_judge_fixed)
+FIXED = Rule(id="lint.fixed-batch", code="KD203", severity=Severity.INFO, judge=_judge_fixed, once=True)

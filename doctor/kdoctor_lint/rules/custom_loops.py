@@ -4,7 +4,7 @@ from functools import partial
 from operator import attrgetter
 
 from kdoctor_lint.flow.trace import has_several
-from kdoctor_lint.flow.values import PerExample, Strategy
+from kdoctor_lint.flow.values import PerExample, Place, Strategy
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.names import MIRRORED, SOME, SYNCHRONOUS
 from kdoctor_lint.rules._batches import is_one_replica, shown
@@ -17,9 +17,10 @@ def _judge(trace: Trace, *, found: Callable[[Trace], list[tuple[ast.AST, Strateg
 
 
 def _judge_steps(trace: Trace) -> Hits:
-    for node, strategy, around in trace.stepped:
+    for node, strategy, place, around in trace.stepped:
         if strategy is not None and strategy.kinds <= MIRRORED and not around & trace.handed:
-            yield node, "gradients are applied in the scope, but not by a step that `strategy.run` executes"
+            where = "outside the scope of the optimizer" if place is Place.OUTSIDE else "in the scope"
+            yield node, f"gradients are applied {where}, but not by a step that `strategy.run` executes"
 
 
 RULE = Rule(

@@ -59,8 +59,16 @@ STEPS = Rule(
 )
 
 
-@on_keras_3
 def _judge_clipping(trace: Trace) -> Hits:
+    for node, strategy in trace.clipped:
+        if is_mirrored(strategy, MIRRORED | SOME):
+            called = ast.unparse(node.func) if isinstance(node, ast.Call) else "clipping"
+            yield node, f"`{called}` limits the gradient of each replica, not their sum"
+    yield from _clipping_optimizers(trace)
+
+
+@on_keras_3
+def _clipping_optimizers(trace: Trace) -> Hits:
     compiled = [(event.optimizer, _trained_by(event)) for event in trace.compiled if is_mirrored(_trained_by(event))]
     used = [(made, strategy) for made, strategy in trace.used if isinstance(made, Optimizer)]
     for optimizer, strategy in (*compiled, *used):
@@ -68,10 +76,6 @@ def _judge_clipping(trace: Trace) -> Hits:
             options = some([f"`{option}`" for option in optimizer.clipping])
             summary = f"{options} limits the gradient of each replica, not their sum"
             yield optimizer.node, f"{summary}{releases(trace, OLDEST)}"
-    for node, strategy in trace.clipped:
-        if is_mirrored(strategy, MIRRORED | SOME):
-            called = ast.unparse(node.func) if isinstance(node, ast.Call) else "clipping"
-            yield node, f"`{called}` limits the gradient of each replica, not their sum"
 
 
 def _trained_by(event: Compiled) -> Strategy | None:

@@ -174,7 +174,7 @@ def test_strategy_of_the_job_has_the_replicas_of_the_examination(
 @cases(
     ("MultiWorkerMirroredStrategy()", "pass", "in place of MultiWorkerMirroredStrategy"),
     pytest.param("get_strategy()", "pass", "the script makes no strategy without GPUs", marks=pytest.mark.smoke_full),
-    pytest.param("LEGACY()", "unknown", "sets TF_USE_LEGACY_KERAS=1", marks=pytest.mark.smoke_full),
+    pytest.param("LEGACY()", "unknown", "export TF_USE_LEGACY_KERAS=1", marks=pytest.mark.smoke_full),
 )
 def test_script_is_examined_at_its_fit(folder: Path, made: str, expected: str, said: str) -> None:
     legacy = "    import os; os.environ['TF_USE_LEGACY_KERAS'] = '1'; model = build()\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import Any, Iterator, Mapping, Tuple
@@ -36,7 +37,7 @@ def own_model(case: Case) -> None:
     except PartError as error:
         case.note(job={"problem": error.record})
         return
-    if is_script and not own.made and case.devices_kind == "cpu":
+    if is_script and not own.made and (case.devices_kind == "cpu" or strategy.num_replicas_in_sync == 1):
         model = _in_scope(model, strategy)
     job = Job(
         model,
@@ -72,7 +73,8 @@ def _unchanged(variables: Mapping[str, str]) -> Iterator[None]:
         for name in variables:
             now = os.environ.get(name, before[name])
             if now != before[name]:
-                raise NotHere(f"the job sets {name}={now}, too late for this process: set it for kdoctor, too")
+                command = f"export {name}={shlex.quote(now)}"
+                raise NotHere(f"the job sets {name} too late for this process: set it for kdoctor, too: {command}")
 
 
 def _from_script(case: Case) -> Tuple[Any, Any, Any]:
@@ -81,14 +83,12 @@ def _from_script(case: Case) -> Tuple[Any, Any, Any]:
 
 
 def _in_scope(model: Any, strategy: Any) -> Any:
-    """A copy of the model on the replicas. Many scripts make a strategy only if there are GPUs."""
+    """A copy of the model on the replicas. Many scripts make a strategy only if there are several GPUs."""
     with strategy.scope():
         try:
             return clone(keras_of(model), model)
         except CopyError as error:
-            raise NotHere(
-                f"the script makes no strategy without GPUs, and its model cannot be copied: {error}"
-            ) from error
+            raise NotHere(f"the script makes no strategy, and its model cannot be copied: {error}") from error
 
 
 def _named(case: Case) -> Tuple[Any, Any, Any]:

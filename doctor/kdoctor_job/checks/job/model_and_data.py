@@ -69,9 +69,9 @@ def _to_reproduce(message: str) -> str:
 def _of_strategy(job: JobRun, run: SmokeRun, case: SmokeCase) -> Evidence:
     """What the job makes, in place of which it was examined on these replicas."""
     brief, replicas = "", counted(case.replicas or 0, "replica")
-    if job.strategy == "":
+    if job.strategy == "" and case.replicas != 1:
         brief = "the script makes no strategy" + (" without GPUs" if run.devices_kind == "cpu" else "")
     elif job.devices not in (None, case.replicas):
         brief = f"the job names {counted(job.devices or 0, 'device')}, examined on {replicas}"
-    instead = "" if job.strategy == case.strategy else f" in place of {job.strategy}: one worker is examined"
+    instead = "" if job.strategy in ("", case.strategy) else f" in place of {job.strategy}: one worker is examined"
     return Evidence(subject="strategy", observed=brief or f"{case.strategy} over {replicas}{instead}", brief=brief)

@@ -53,7 +53,7 @@ _FAILURES = (
     _message(
         "not-supported",
         r"NVRM: .*(?:supported through the NVIDIA \S+ Legacy drivers|requires use of the NVIDIA open kernel modules|"
-        r"is not supported by (?:the$|(?:the )?(?:open|NVIDIA|[\d.]+)))"
+        r"installed in this .*is not supported by|is not supported by (?:the )?(?:open|NVIDIA|[\d.]+))"
         r"|NVRM: +Open nvidia\.ko is only ready",
         _MODULE,
     ),
@@ -182,7 +182,7 @@ _HARDWARE = (
     ),
     _message(
         "program-killed",
-        r"[Oo]ut of memory: Kill(?:ed)? process \d+ \((?P<program>\(?[^)]*\)?)\)",
+        r"[Oo]ut of memory: Kill(?:ed)? process \d+ \((?P<program>\(?[^)]*\)?)\)| invoked oom-killer: ",
         "https://github.com/torvalds/linux/blob/master/mm/oom_kill.c",
     ),
     _message(
@@ -248,15 +248,16 @@ MESSAGES: tuple[Message, ...] = (*_FAILURES, *_HARMLESS, _FIRMWARE, *_HARDWARE, 
 RELEVANT = re.compile(
     r"NVRM|nvidia|the NVIDIA GPU at|ouveau|[Kk]ernel module|NV_\w+=|Xid|AER: |DPC: |PCIe Bus Error|EDAC "
     r"|Hardware Error|DMAR: |AMD-Vi: |arm-smmu-v|arm-smmu .*iommu: U|Kernel panic - not|(?:Panic|Oops)#\d+ Part"
-    r"|BUG: (?:unable|kernel|soft|Bad)|ut of memory: Kill|Loading of [um]|Lockdown: "
+    r"|BUG: (?:unable|kernel|soft|Bad)|ut of memory: Kill|oom-killer|Loading of [um]|Lockdown: "
     r"|Linux version| in lib|\"MESSAGE\" : \[$| \[#\d"
-    r"| blocked for more| state:D|vfio-pci .*power state"
+    r"| blocked for more| state:D|vfio-pci .*power state|: BAR \d|: \[10de:| Comm: (?:nv|irq/\d+-|UVM )"
 )
 """A line without any of these words is about something else."""
 
 SIGNS = tuple(
     b"#|vfio-pci|NVRM|nvidia|NVIDIA|ouveau|ernel module|NV_|Xid|AER: |DPC: | Error|EDAC |DMAR: |AMD-Vi: |arm-smmu"
-    b"|panic - not|BUG: |ut of memory: Kill|Loading of |Lockdown: |Linux version| in lib|nvc:|MESSAGE".split(b"|")
+    b"|panic - not|BUG: |ut of memory: Kill|oom-killer|Loading of |Lockdown: |Linux version| in lib|nvc:|MESSAGE"
+    b"|: BAR |: [de:| Comm: ".split(b"|")
 )
 """A block of lines without any of these has no line that ``RELEVANT`` finds. None has a digit."""
 FOREIGN = re.compile(rb"NVIDIA-SMI|NVSMI LOG|<nvidia_smi_log")

@@ -176,6 +176,19 @@ def test_task_hangs_in_the_driver_if_its_stack_says_so(lines: tuple[str, ...], n
     assert [(one.kind, one.text) for one in events(*lines)] == number * [("driver-hang", lines[0])]
 
 
+@cases(
+    (("BAR 1: no space for [mem size 9 64bit pref]", "BAR 1: failed to assign [mem size 9 64bit pref]"), True),
+    (("BAR 1 [mem size 9 64bit pref]: can't assign; no space", "BAR 3 [mem 0x1-0x2]: assigned"), True),
+    (("BAR 1 [mem size 9]: failed to assign", "BAR 1 [mem 0x1-0x2]: assigned"), False),
+    (("BAR 5: failed to assign [io  size 0x80]", "VF BAR 0 [mem size 9]: failed to assign", "BAR 6: no space"), False),
+)
+def test_gpu_without_address_space_is_an_event(lines: tuple[str, ...], *, is_event: bool) -> None:
+    found = "pci 0000:01:00.0: [10de:2204] type 00 class 0x030000"
+    for first, expected in ((found, is_event), (found.replace("10de", "1002"), False)):
+        logged = events(first, *(f"pci 0000:01:00.0: {line}" for line in lines))
+        assert [(one.kind, one.bus_id) for one in logged] == [("no-address-space", "0000:01:00.0")] * expected
+
+
 def test_repeated_events_are_limited() -> None:
     flood = [f"DMAR: [DMA Write] Request device [02:00.0] fault addr {number:x}" for number in range(5000)]
     log = parse_log([*flood, XID], source="a test")

@@ -7,7 +7,7 @@ from kdoctor_checks._gpus import RESTART
 _UNTIL_RESTART = Rollback.nothing("not needed (a restart unloads the module)")
 _BESIDE_OTHERS = Rollback.nothing("not needed (the modules of other kernels stay)")
 
-_OF_DRIVER = "driver not loaded|library failed|libnvidia-ml|cannot open|version mismatch|not permitted|ermissions"
+_OF_DRIVER = "driver not loaded|version mismatch|not permitted|ermissions"
 """Words of the container runtime about what the checks of the driver report better."""
 
 STATED = (
@@ -67,6 +67,16 @@ STATED = (
             look=("nvidia-smi", "ls -l /dev/nvidia*", "ldconfig -p | grep libcuda"),
         ),
         _UNTIL_RESTART,
+    ),
+    (
+        "nvidia-container-cli.*(?:library failed|libnvidia-ml|cannot open)",
+        "the container runtime finds no libraries of the driver on the host",
+        Remedy.reinstall(
+            "Install NVIDIA's driver on the host. Docker Desktop and the snap of Docker do not see the host's: use the "
+            "packages of Docker Engine.",
+            look=("nvidia-smi", "docker context show", "snap list docker"),
+        ),
+        READ_ONLY,
     ),
     (
         "requirement error|unsatisfied condition",

@@ -28,11 +28,11 @@ SUPPORT = Remedy.inspect(
 _DRIVER_AND_GPUS = ("cat /proc/driver/nvidia/version", NVIDIA_DEVICES, DRIVER_MESSAGES)
 _NAMED_DRIVERS = (
     (
-        "Legacy drivers",
+        "Legacy drivers|legacy GPU",
         "Install the driver branch that the message names, the last one that supports this GPU, and hold it.",
     ),
     (
-        r"requires use of the NVIDIA open kernel|proprietary nvidia\.ko",
+        r"requires use of the NVIDIA open kernel|vGPU host system",
         "Install the open kernel modules of this driver: this GPU needs them.",
     ),
     (

@@ -39,7 +39,8 @@ _OF_DRIVER = {_NOT_PROBED: ("driver.loaded",), _MISMATCH: ("driver.library-match
 """Events that checks of the driver report as well."""
 _FAILS = re.compile(r"fail|error|cannot|unable|timed? ?out|exceeded|invalid", re.IGNORECASE)
 _UNLOAD = Remedy.configure(
-    "Unload the driver that owns the GPU, and load nvidia. The log and the command name it; here for nouveau.",
+    "Unload the driver that owns the GPU, and load nvidia. The log and the command name it; here for nouveau. If none "
+    "does, the firmware's console has it: start the kernel with video=efifb:off.",
     "sudo modprobe -r nouveau",
     "sudo modprobe nvidia",
     look=(NVIDIA_DEVICES, DRIVER_MESSAGES),

@@ -15,7 +15,7 @@ from pathlib import Path
 from kdoctor.facts import Facts, KernelLog, KernelLogEvent, KernelLogKind, Unavailable
 from kdoctor.probes.files import reason
 from kdoctor.probes.kernel_lines import Line, split_line
-from kdoctor.probes.kernel_messages import FOREIGN, MESSAGES, RELEVANT, SIGNS
+from kdoctor.probes.kernel_messages import DRIVER_THREAD, FOREIGN, MESSAGES, RELEVANT, SIGNS
 from kdoctor.probes.probe import Context, Probe
 
 _BYTES = re.compile(r'"MESSAGE" ?: ?\[ ?\d')
@@ -55,8 +55,8 @@ _FRAME = re.compile(r"^(?:\[<\w+>\] )?(?:\? )?[\w.]+\+0x[\da-f]+/0x[\da-f]+ \[nv
 """A line of a stack in NVIDIA's driver."""
 _STACK = 60
 """Lines of a stack, at most."""
-_TASK = re.compile(r"\bComm: (?:nv_|nvidia|irq/\d+-(?:s-)?nv|UVM )")
-"""The line of a crash that names the task: here a thread of NVIDIA's driver."""
+_TASK = re.compile(rf"\bComm: {DRIVER_THREAD}")
+"""The line of a crash that names the task."""
 _GPU_FOUND = re.compile(rf"^pci {_ADDRESS}: \[10de:[\da-f]{{4}}\] type 00 class 0x03")
 _REGION = re.compile(
     rf"^[\w-]+ {_ADDRESS}: BAR (?P<bar>[0-5])\b(?!.*\[io ).*(?P<end>assigned|to assign|no space|t assign)"

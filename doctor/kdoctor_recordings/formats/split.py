@@ -105,6 +105,10 @@ _NOT_READ = (
     ),
     (re.compile(r"\|\s*GPU instances?\b"), "the MIG instances of nvidia-smi mig; use nvidia-smi -L or -q"),
     (re.compile(r"PK\x03\x04"), "an archive; unpack it and import the folder"),
+    (
+        re.compile(r"^ {4,}[A-Z][^:\n]*\n {8,}[A-Z][^:\n]* {2,}: \S", re.MULTILINE),
+        "a part of nvidia-smi -q without a value to judge by; record all of it",
+    ),
 )
 
 _BEGINNINGS: tuple[tuple[Kind, Callable[[str], object]], ...] = (

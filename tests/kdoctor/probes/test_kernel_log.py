@@ -107,6 +107,8 @@ def test_line_is_classified(line: str, kind: str, bus_id: str | None, code: int 
     "NVRM: GPU at 0000:0b:00.0: GPU-aaaba90e-a327-1a65-9c8d-fd28b59b8057",
     "nvidia-fs: registered correctly with major number 508",
     "NVRM:  visit http://www.nvidia.com/object/unix.html for more",
+    "NVRM: ownership of the device's registers.",
+    "nvidia 0000:3b:00.0: not ready 1023ms after FLR; waiting",
     "iommu: Default domain type: Translated",
     "nvidia: module verification failed: signature and/or required key missing - tainting kernel",
     "nvidia_modeset       1306624  1 nvidia_drm",
@@ -130,6 +132,12 @@ def test_unrelated_lines_are_ignored(line: str) -> None:
     ("nouveau 0000:01:00.0: timeout", "not-probed"),
     ("NVRM: installed in this system is not supported by the 367.57", "not-supported"),
     ("NVRM: installed in this system is not supported by the", "not-supported"),
+    ("NVRM: ignoring the legacy GPU 0000:01:00.0", "not-supported"),
+    ("NVRM: request_mem_region failed for 16M @ 0xf6000000. This can", "not-probed"),
+    ("NVRM: This is a 64-bit BAR mapped above 4GB by the system", "no-address-space"),
+    ("NVRM: RmInitAdapter: osInitNvMapping failed, bailing out of RmInitAdapter", "init-failed"),
+    ("vfio-pci 0000:01:00.0: not ready 65535ms after bus reset; giving up", "fallen-off-the-bus"),
+    ("watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [nv_queue:900]", "driver-hang"),
     ("NVRM: gpuWaitForGfwBootComplete_TU102: failed to wait for GFW_BOOT: (progress 0x0)", "init-failed"),
 )
 def test_problems_of_a_driver_are_events(line: str, kind: KernelLogKind) -> None:

@@ -49,7 +49,7 @@ STATED: dict[str, Remedy] = {
     ),
     "not-supported": Remedy.reinstall(
         "Install a newer driver: this release does not know the GPU. A vGPU needs the guest driver that belongs to "
-        "its host's.",
+        "its host's. If it runs other GPUs of the same model here, have this one serviced.",
         look=_DRIVER_AND_GPUS,
     ),
     "no-firmware": Remedy.reinstall(
@@ -80,6 +80,12 @@ _OF_START = Remedy.reboot(
     "machine, check the passthrough on the host. Then have the GPU serviced.",
     "sudo poweroff",
     look=(DRIVER_MESSAGES, NVIDIA_DEVICES),
+)
+_NONE_FOUND = re.compile(r"NVRM: (?:No NVIDIA [\w ]+ found|NVIDIA init module failed)")
+_WITHOUT_GPU = Remedy.configure(
+    "If lspci lists an NVIDIA GPU, install the driver branch that supports it. If not, look for it in the BIOS and in "
+    "its slot; a machine without one needs no driver.",
+    look=("lspci -nnk -d 10de:", DRIVER_MESSAGES),
 )
 _FIRMWARE_NEXT = "If it returns, install another driver release, which brings its firmware; then have the GPU serviced."
 _OF_FIRMWARE = Remedy.reboot(
@@ -119,6 +125,8 @@ def recovery(bus_id: str | None, events: Sequence[KernelLogEvent], resets: Seque
         return _reset(resets, _FIRMWARE_NEXT if of_firmware else _SERVICE_NEXT), RESTART
     kinds = {event.kind for event in events}
     own = _OF_FIRMWARE if of_firmware else _OF_LINK if kinds == {"pcie-error"} else _OF_START
+    if all(_NONE_FOUND.search(event.text) for event in events):
+        return _WITHOUT_GPU, READ_ONLY
     if of_firmware or kinds == {"pcie-error"} or {"init-failed"} <= kinds <= {"init-failed", "gsp-failed"}:
         return own, RESTART
     return (_BY_ACTION[found], READ_ONLY) if found in _BY_ACTION else (RESET_NEEDED, RESTART)

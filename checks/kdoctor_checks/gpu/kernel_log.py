@@ -119,7 +119,9 @@ def _by_gpu(events: Sequence[KernelLogEvent]) -> dict[str | None, list[KernelLog
 
 
 def _causes(events: Sequence[KernelLogEvent]) -> list[KernelLogEvent]:
-    """The failures without the time-outs that follow a failure of the firmware."""
+    """The failures without what follows: firmware of a GPU that is lost, time-outs of firmware that failed."""
+    is_lost = any(event.kind == "fallen-off-the-bus" for event in events)
+    events = [event for event in events if not (is_lost and event.kind == "gsp-failed")]
     first = next((place for place, event in enumerate(events) if is_of_firmware(event)), len(events))
     return [event for place, event in enumerate(events) if place < first or event.code != AFTER_FIRMWARE]
 

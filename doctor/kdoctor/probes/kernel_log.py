@@ -55,6 +55,7 @@ _FRAME = re.compile(r"^(?:\[<\w+>\] )?(?:\? )?[\w.]+\+0x[\da-f]+/0x[\da-f]+ \[nv
 """A line of a stack in NVIDIA's driver."""
 _STACK = 60
 """Lines of a stack, at most."""
+_LONGEST_MESSAGE = 500
 _TASK = re.compile(rf"\bComm: {DRIVER_THREAD}")
 """The line of a crash that names the task."""
 _GPU_FOUND = re.compile(rf"^pci {_ADDRESS}: \[10de:[\da-f]{{4}}\] type 00 class 0x03")
@@ -127,6 +128,8 @@ class LogReader:
         self._first: Line | None = None
         self._hung: tuple[Line, int] | None = None
         """The last task that the kernel says to be blocked, and the number of the line: its stack follows."""
+        self._begun = ""
+        """The last line, if it is a message of the driver that says nothing by itself."""
         self._crash: int | None = None
         """The number of the line of the last crash: what describes it follows."""
         self._gpus: set[str | None] = set()
@@ -163,6 +166,10 @@ class LogReader:
         self._lines += 1
         if raw.startswith("{") and _BYTES.search(raw):
             raw = split_line(raw).text
+        # A message of several lines may have its sign in the first one only.
+        is_rest = bool(self._begun) and raw[:1].isspace() and "NVRM" not in raw
+        raw = f"{self._begun} {raw.strip()}" if is_rest else raw
+        self._begun = ""
         if not RELEVANT.search(raw):
             self._named = None
             if self._first is None and raw.strip():
@@ -179,6 +186,8 @@ class LogReader:
         event = self._in_stack(line) if _FRAME.search(line.text) else _event(line, self._named)
         if _TASK.search(line.text) and self._crash and self._lines - self._crash < _STACK:
             event = KernelLogEvent(kind="driver-crash", text=line.text, boot_s=line.boot_s, time=line.time)
+        if not event and line.text.startswith("NVRM: ") and len(raw) < _LONGEST_MESSAGE:
+            self._begun = raw
         if event:
             self._add(event)
             self._crash = self._lines if event.kind == "crash" else self._crash

@@ -99,7 +99,7 @@ _XID = re.compile(
 )
 _LOST = re.compile(r"(?i:\bGPU\b.{,40}\bf[ae]ll(?:en|s)? (?:off|out of) (?:of )?the (?:PCIe? )?bus\b)")
 """How people say that without the Xid."""
-_WRITTEN = re.compile(r"Xid \([^)]*\): (\d{1,3})")
+_WRITTEN = re.compile(r"Xid \((?P<place>[^)]*)\): (?P<code>\d{1,3})")
 """An Xid as the driver writes it."""
 _DENIED = re.compile(r"\b(?:no|not|without|never|any|if|zero|0)\b[^.,;]{0,24}$", re.IGNORECASE)
 _PCI = re.compile(r"PCI[^\w\n]{0,3}((?:[\da-f]{4,8}:)?[\da-f]{2}:[\da-f]{2})(?:\.[0-7])?\b", re.IGNORECASE)
@@ -155,17 +155,21 @@ def telling_lines(lines: Sequence[str]) -> tuple[str, ...]:
 
     Lines that name an address follow, for what is found without one.
     """
-    written = {int(code) for line in lines for code in _WRITTEN.findall(line)}
+    written: dict[int, str] = {}
+    for found in (found for line in lines for found in _WRITTEN.finditer(line)):
+        written[int(found["code"])] = written.get(int(found["code"]), "") + found["place"].lower()
     said = tuple(_telling_lines(lines, written))
     return (*said, *(line for line in lines if said and _PCI.search(line) and line not in said))
 
 
-def _telling_lines(lines: Sequence[str], written: set[int]) -> Iterator[str]:
+def _telling_lines(lines: Sequence[str], written: Mapping[int, str]) -> Iterator[str]:
     is_table = is_matrix = False
     for line in lines:
         is_table = bool(_OVERALL.match(line)) or (is_table and line.lstrip().startswith(("|", "+")))
         is_matrix = bool(_MATRIX.match(line)) or (is_matrix and bool(_CELLS.fullmatch(line)))
-        if is_table or is_matrix or (begins(line) and not (written and {*_codes(line)} & written)):
+        place = _PCI.search(line) or _ADDRESS.search(line)
+        known = any(code in written and not (place and place[1].lower() not in written[code]) for code in _codes(line))
+        if is_table or is_matrix or (begins(line) and not known):
             yield line
 
 
@@ -207,7 +211,7 @@ def _service(tool: str, lines: Sequence[str]) -> Iterator[Diagnostic]:
 
 
 def _sentence(line: str) -> str:
-    found = _IN_JSON.findall(line)
+    found = _IN_JSON.findall(line.replace('\\"', '"'))
     return str(found[-1] if found else line).strip()[:_LONGEST]
 
 

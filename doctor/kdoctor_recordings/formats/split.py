@@ -380,7 +380,7 @@ class _Splitter:
         found: Kind | None = (
             "lspci -vvv" if is_lspci else "nvidia-smi -q" if is_part else "nvidia-smi" if is_row else None
         )
-        if not found and line[:1].strip():
+        if not found and (line[:1].strip() or smi_failure.is_about_gpu(line)):
             found = next((kind for kind, begins in _BEGINNINGS if begins(line)), None)
             found = found or ("nvidia-smi --query-gpu" if self._is_csv(line, current) else None)
         if current == "dcgmi diag" and line.lstrip().startswith(('"', "{")):

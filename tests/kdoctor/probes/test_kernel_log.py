@@ -197,6 +197,13 @@ def test_gpu_without_address_space_is_an_event(lines: tuple[str, ...], *, is_eve
         assert [(one.kind, one.bus_id) for one in logged] == [("no-address-space", "0000:01:00.0")] * expected
 
 
+def test_message_goes_on_in_an_indented_line_without_a_sign() -> None:
+    first = "NVRM: The NVIDIA GPU 000a:00:00.0 (PCI ID: 10de:2330) installed in this system"
+    (found,) = events(first, "      is not supported by the NVIDIA 580.126.09 driver release.", "      and so on")
+    assert (found.kind, found.bus_id) == ("not-supported", "000a:00:00.0")
+    assert events(first, "usb 1-1: it is not supported by the NVIDIA driver") == ()
+
+
 def test_repeated_events_are_limited() -> None:
     flood = [f"DMAR: [DMA Write] Request device [02:00.0] fault addr {number:x}" for number in range(5000)]
     log = parse_log([*flood, XID], source="a test")

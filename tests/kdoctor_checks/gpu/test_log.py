@@ -103,6 +103,7 @@ MESSAGES = (
         "Restart the machine. If it returns, install",
     ),
     ((HEARTBEAT, xid(109)), [GPU1], "GSP firmware failed (GPU6 in the log)", "Stop all processes on the GPU"),
+    (("NVRM: No NVIDIA GPU found.",), ["kernel log"], "GPU initialization failed", "If lspci lists an NVIDIA GPU"),
     ((xid(120), xid(109)), [GPU1], "Xid 120 (GSP Error)", "Stop all processes on the GPU"),
     (
         (f"NVRM: GPU {ADDRESS}: RmInitAdapter failed! (0x24:0x72:1568)",),
@@ -237,6 +238,8 @@ test_application_xids = table(
     Severity.INFO,
     *(fails(xids(code), of=[GPU1], explained_by=[""]) for code in (13, 31, 43, 45)),
     *(passes(xids(code)) for code in (48, 63, 79, 154)),
+    fails(xids(48, 31), of=[GPU1], explained_by=["gpu.kernel-log, gpu.responding"]),  # it came after the failure
+    fails(xids(31, 48), of=[GPU1], explained_by=[""]),
     fails(xids(31, 13, 31), briefs=["a program failed (Xid 31, 13), usually not the hardware"]),
     fails(logged(SEGFAULT), ALONE, of=["kernel log"], briefs=["a program crashed in libnccl.so.2, not a GPU"]),
     fails(logged(SEGFAULT, xid(79)), of=["kernel log"], explained_by=["gpu.kernel-log, gpu.responding"]),

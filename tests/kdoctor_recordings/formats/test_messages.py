@@ -93,6 +93,10 @@ def test_sentence_of_json_is_the_message(tmp_path: Path) -> None:
 
 @cases(
     ("XID 79(GPU has fallen off the bus) detected on PCI:0000:ae:00", {(79, "0000:ae:00.0")}),
+    (
+        "NVRM: Xid (PCI:0000:ae:00): 31, pid=9\nXid 31 PCI:0000:af:00 pid=7\nXid 31 PCI:0000:ae:00 pid=9",
+        {(31, "0000:ae:00.0"), (31, "0000:af:00.0")},
+    ),
     ("19:15:34  Xid 31 PCI:0000:ae:00 pid=477448 ... UNRECOGNIZED_CLIENT ...", {(31, "0000:ae:00.0")}),
     ("XID 149.0 (err status 0x0) NETIR Error detected on GPU PCI:0000:ae:00", {(149, "0000:ae:00.0")}),
     ("NVRM: Xid (PCI:0000:ae:00): 45, caused by Xid 149 PCI:0000:af:00", {(45, "0000:ae:00.0")}),

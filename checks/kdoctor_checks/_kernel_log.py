@@ -1,5 +1,6 @@
 """Shared by checks of the kernel log."""
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 
@@ -11,6 +12,7 @@ from kdoctor_checks._gpus import absent
 from kdoctor_checks._xids import XID_RECOVERY, caused_by, classify, meaning
 
 _LONGEST = 60
+_OWN_NUMBER = re.compile(r"NVRM: (GPU\d+) ")
 
 LOG_INCOMPLETE = NotApplicable(
     reason="what was read of the kernel log does not reach back to the boot (see driver.kernel-log)"
@@ -30,9 +32,13 @@ def is_unclassified(event: KernelLogEvent) -> bool:
 
 
 def fatal_pcie(log: KernelLog, addresses: Collection[str]) -> list[KernelLogEvent]:
-    """The errors that ended the link of an NVIDIA device, also those of its port. ``addresses`` are those known."""
+    """The errors that ended the link of an NVIDIA device, also those of its port. ``addresses`` are those known.
+
+    So does an error that is not fatal, from which the device was not recovered.
+    """
     errors = [event for event in log.events if event.kind == "pcie-error"]
-    words = ("(Fatal)", "can't recover") if any("(Fatal)" in event.text for event in errors) else ()
+    has_ended = any("(Fatal)" in event.text or "recovery failed" in event.text for event in errors)
+    words = ("(Fatal)", "can't recover") if has_ended else ()
     ours = [event for event in errors if event.bus_id in addresses or event.text.startswith("nvidia ")]
     return [event for event in ours if any(word in event.text for word in words)]
 
@@ -43,6 +49,8 @@ def describe(event: KernelLogEvent) -> str:
         return f"Xid 154 (recovery action: {event.recovery or 'not named'})"
     if event.kind == "xid" and (cause := caused_by(event)):
         return f"Xid {cause} ({xids()[cause].meaning}) ended a program (Xid {event.code})"
+    if event.kind == "gsp-failed" and (own := _OWN_NUMBER.match(event.text)):
+        return f"GSP firmware failed ({own[1]} in the log)"  # the driver's number, not that of nvidia-smi
     if event.kind == "xid":
         where = f" in MIG instance {event.instance}" if event.instance else ""
         return f"Xid {event.code}{where}" + (f" ({known})" if (known := meaning(event)) else "")

@@ -19,6 +19,9 @@ _LINK_DOWN = 149
 """Every other Xid 149 ends the link."""
 OF_LINKS = {74, 136, 155, *NVLINK_5}
 OF_MEMORY = {48, 64, 95, 140}
+OF_FIRMWARE = {119, 120}
+AFTER_FIRMWARE = 109
+"""A program's time-out, which follows where the firmware no longer answers."""
 
 Action = Literal["nothing", "program", "reset", "reboot", "mechanics", "update", "support"]
 

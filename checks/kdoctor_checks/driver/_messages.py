@@ -7,9 +7,23 @@ from kdoctor_checks._gpus import RESTART
 _UNTIL_RESTART = Rollback.nothing("not needed (a restart unloads the module)")
 _BESIDE_OTHERS = Rollback.nothing("not needed (the modules of other kernels stay)")
 
+_OF_DRIVER = "driver not loaded|version mismatch|not permitted|ermissions"
+"""Words of the container runtime about what the checks of the driver report better."""
+
 STATED = (
     (
-        "could not select device driver|runtime name: nvidia|no runtime for|unresolvable CDI",
+        "unresolvable CDI",
+        "the container runtime finds no CDI specification of the GPUs",
+        Remedy.configure(
+            "Generate it on the host, readable for the user of rootless Podman, and again after each update of the "
+            "driver.",
+            "sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml",
+            look=("nvidia-ctk cdi list", "ls -l /etc/cdi /var/run/cdi", "nvidia-smi -L"),
+        ),
+        Rollback.to("remove the specification", "sudo rm /etc/cdi/nvidia.yaml"),
+    ),
+    (
+        "could not select device driver|runtime name: nvidia|no runtime for",
         "the container runtime does not know NVIDIA's",
         Remedy.configure(
             "Install the NVIDIA Container Toolkit on the host, and register its runtime (Docker command shown).",
@@ -55,7 +69,26 @@ STATED = (
         _UNTIL_RESTART,
     ),
     (
-        "nvidia-container-cli.*(?:nvml error: unknown|rpc error|driver error|failed to process)",
+        "nvidia-container-cli.*(?:library failed|libnvidia-ml|cannot open)",
+        "the container runtime finds no libraries of the driver on the host",
+        Remedy.reinstall(
+            "Install NVIDIA's driver on the host. Docker Desktop and the snap of Docker do not see the host's: use the "
+            "packages of Docker Engine.",
+            look=("nvidia-smi", "docker context show", "snap list docker"),
+        ),
+        READ_ONLY,
+    ),
+    (
+        "requirement error|unsatisfied condition",
+        "the host's driver is older than the container's image asks for",
+        Remedy.reinstall(
+            "Install the driver that the message asks for on the host, or use an image with an older CUDA.",
+            look=("nvidia-smi", "docker image inspect '<image>' | grep NVIDIA_REQUIRE"),
+        ),
+        READ_ONLY,
+    ),
+    (
+        f"nvidia-container-cli(?!.*(?:{_OF_DRIVER}))",
         "the container runtime cannot reach the driver",
         Remedy.configure(
             "Restart the container runtime if nvidia-smi works on the host. If not, repair the driver there first.",

@@ -181,7 +181,8 @@ def _by_nvml(
         logged = {event.kind for event in log.events} if isinstance(log, KernelLog) else set()
         explained_by = ("gpu.kernel-log",) if logged & (NOT_STARTED - {"not-probed"}) else ()
         _, _, remedy, rollback = _no_module(kernel)
-        brief = "nvidia-smi cannot communicate with the driver"
+        of_container = "nvidia-container-cli" in (gpus.error or "")
+        brief = "the host's driver is not loaded" if of_container else "nvidia-smi cannot communicate with the driver"
     elif gpus.state == "library-absent":
         remedy, rollback = _NO_USER_SPACE, READ_ONLY
         found = "nvidia-smi" in (gpus.error or "") and "libnvidia-ml" not in (gpus.error or "")

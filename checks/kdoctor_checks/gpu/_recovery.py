@@ -1,5 +1,6 @@
 """The fix for the failures of a GPU in the kernel log: the strongest action that NVIDIA recommends for one of them."""
 
+import re
 from collections.abc import Sequence
 
 from kdoctor.commands.shell import quoted
@@ -7,7 +8,7 @@ from kdoctor.commands.system import NVIDIA_DEVICES
 from kdoctor.facts import KernelLogEvent
 from kdoctor.model import READ_ONLY, Remedy, Rollback
 from kdoctor_checks import _xids
-from kdoctor_checks._gpus import DRIVER_MESSAGES, RESET_NEEDED, RESTART
+from kdoctor_checks._gpus import DRIVER_MESSAGES, RESEAT, RESET_NEEDED, RESTART
 
 _STRENGTH: tuple[_xids.Action, ...] = ("mechanics", "reboot", "update", "reset", "support")
 _WITHOUT_XID: dict[str, _xids.Action] = {
@@ -24,6 +25,22 @@ SUPPORT = Remedy.inspect(
     _REPORT,
     DRIVER_MESSAGES,
 )
+_DRIVER_AND_GPUS = ("cat /proc/driver/nvidia/version", NVIDIA_DEVICES, DRIVER_MESSAGES)
+_NAMED_DRIVERS = (
+    (
+        "Legacy drivers|legacy GPU",
+        "Install the driver branch that the message names, the last one that supports this GPU, and hold it.",
+    ),
+    (
+        r"requires use of the NVIDIA open kernel|vGPU host system",
+        "Install the open kernel modules of this driver: this GPU needs them.",
+    ),
+    (
+        r"by (?:the )?open\b|Open nvidia\.ko",
+        "Install the proprietary kernel modules of this driver: the open ones need Turing or later.",
+    ),
+)
+"""Words of a message about a driver that does not support the GPU, and its fix, where it is not a newer release."""
 STATED: dict[str, Remedy] = {
     "no-address-space": Remedy.configure(
         'Give the GPU address space: in the firmware, switch on "Above 4G decoding" and raise the MMIO size; in a '
@@ -31,9 +48,9 @@ STATED: dict[str, Remedy] = {
         look=("sudo dmesg | grep -E 'BAR|no space|NVRM'", "sudo lspci -vv -d 10de: | grep -E '^[0-9a-f]|Region'"),
     ),
     "not-supported": Remedy.reinstall(
-        "Install the driver that the message names: the open kernel modules need Turing or later, Blackwell needs the "
-        "open ones, and older GPUs need an older branch.",
-        look=("cat /proc/driver/nvidia/version", NVIDIA_DEVICES, DRIVER_MESSAGES),
+        "Install a newer driver: this release does not know the GPU. A vGPU needs the guest driver that belongs to "
+        "its host's. If it runs other GPUs of the same model here, have this one serviced.",
+        look=_DRIVER_AND_GPUS,
     ),
     "no-firmware": Remedy.reinstall(
         "Install the package with the GSP firmware of exactly the driver's version, also in the initramfs or image.",
@@ -53,6 +70,39 @@ STATED: dict[str, Remedy] = {
     ),
 }
 """The fix for each kind of message that is its own cause."""
+_OF_LINK = Remedy.reboot(
+    f"Restart the machine. If it returns: {RESEAT[0].lower()}{RESEAT[1:]}",
+    "sudo reboot",
+    look=("sudo dmesg | grep AER", "sudo lspci -vvv -t"),
+)
+_OF_START = Remedy.reboot(
+    "Switch the machine off and on. If the GPU still does not start, install another driver release; in a virtual "
+    "machine, check the passthrough on the host. Then have the GPU serviced.",
+    "sudo poweroff",
+    look=(DRIVER_MESSAGES, NVIDIA_DEVICES),
+)
+_NONE_FOUND = re.compile(r"NVRM: (?:No NVIDIA [\w ]+ found|NVIDIA init module failed)")
+_WITHOUT_GPU = Remedy.configure(
+    "If lspci lists an NVIDIA GPU, install the driver branch that supports it. If not, look for it in the BIOS and in "
+    "its slot; a machine without one needs no driver.",
+    look=("lspci -nnk -d 10de:", DRIVER_MESSAGES),
+)
+_FIRMWARE_NEXT = "If it returns, install another driver release, which brings its firmware; then have the GPU serviced."
+_OF_FIRMWARE = Remedy.reboot(
+    f"Restart the machine. {_FIRMWARE_NEXT}", "sudo reboot", look=(DRIVER_MESSAGES, "nvidia-smi -L")
+)
+
+_BY_ACTION: dict[_xids.Action, Remedy] = {
+    "mechanics": Remedy.inspect(
+        "Check the GPU's power cables and seating. If the error returns, have the GPU serviced.",
+        DRIVER_MESSAGES,
+        _REPORT,
+    ),
+    "update": Remedy.reinstall(
+        "Update the driver, and with vGPU the host's driver too.", look=("nvidia-smi", DRIVER_MESSAGES)
+    ),
+    "support": SUPPORT,
+}
 
 
 def recovery(bus_id: str | None, events: Sequence[KernelLogEvent], resets: Sequence[str]) -> tuple[Remedy, Rollback]:
@@ -65,20 +115,31 @@ def recovery(bus_id: str | None, events: Sequence[KernelLogEvent], resets: Seque
         events: the failures.
         resets: the addresses of all GPUs that a reset recovers. One command resets them.
     """
-    if stated := next((event.kind for event in events if event.kind in STATED), None):
-        return STATED[stated], RESTART if stated.startswith("driver-") else READ_ONLY
+    if stated := next((event for event in events if event.kind in STATED), None):
+        remedy = _named_driver(stated) if stated.kind == "not-supported" else None
+        return remedy or STATED[stated.kind], RESTART if stated.kind.startswith("driver-") else READ_ONLY
     found = _strongest(events)
+    others = [event for event in events if event.code not in (_xids.AFTER_FIRMWARE, _xids.XID_RECOVERY)]
+    of_firmware = bool(others) and all(map(is_of_firmware, others))
     if found == "reset" and bus_id:
-        return _reset(resets), RESTART
-    if found == "mechanics":
-        summary = "Check the GPU's power cables and seating. If the error returns, have the GPU serviced."
-        return Remedy.inspect(summary, DRIVER_MESSAGES, _REPORT), READ_ONLY
-    if found == "update":
-        summary = "Update the driver, and with vGPU the host's driver too."
-        return Remedy.reinstall(summary, look=("nvidia-smi", DRIVER_MESSAGES)), READ_ONLY
-    if found == "support":
-        return SUPPORT, READ_ONLY
-    return RESET_NEEDED, RESTART
+        return _reset(resets, _FIRMWARE_NEXT if of_firmware else _SERVICE_NEXT), RESTART
+    kinds = {event.kind for event in events}
+    own = _OF_FIRMWARE if of_firmware else _OF_LINK if kinds == {"pcie-error"} else _OF_START
+    if all(_NONE_FOUND.search(event.text) for event in events):
+        return _WITHOUT_GPU, READ_ONLY
+    if of_firmware or kinds == {"pcie-error"} or {"init-failed"} <= kinds <= {"init-failed", "gsp-failed"}:
+        return own, RESTART
+    return (_BY_ACTION[found], READ_ONLY) if found in _BY_ACTION else (RESET_NEEDED, RESTART)
+
+
+def is_of_firmware(event: KernelLogEvent) -> bool:
+    """Whether the GPU's firmware failed."""
+    return event.kind == "gsp-failed" or (event.kind == "xid" and event.code in _xids.OF_FIRMWARE)
+
+
+def _named_driver(event: KernelLogEvent) -> Remedy | None:
+    summary = next((fix for words, fix in _NAMED_DRIVERS if re.search(words, event.text)), None)
+    return Remedy.reinstall(summary, look=_DRIVER_AND_GPUS) if summary else None
 
 
 def is_reset(events: Sequence[KernelLogEvent]) -> bool:
@@ -101,10 +162,13 @@ def _action(event: KernelLogEvent) -> _xids.Action | None:
     return _xids.action(event) if event.kind == "xid" else _WITHOUT_XID.get(event.kind)
 
 
-def _reset(addresses: Sequence[str]) -> Remedy:
+_SERVICE_NEXT = "If the error returns, have the GPU serviced."
+
+
+def _reset(addresses: Sequence[str], then: str) -> Remedy:
     named = quoted(",".join(addresses))
     return Remedy.reboot(
-        "Stop all processes on the GPU, then reset it. If the error returns, have the GPU serviced.",
+        f"Stop all processes on the GPU, then reset it. {then}",
         f"sudo nvidia-smi --gpu-reset -i {named}",
         look=(DRIVER_MESSAGES, f"nvidia-smi -q -i {named}"),
     )

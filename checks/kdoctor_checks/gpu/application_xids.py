@@ -9,10 +9,12 @@ from kdoctor_checks._kernel_log import (
     LOG_UNREAD,
     by_device,
     codes,
+    fatal_pcie,
     is_failure,
     is_unclassified,
     log_subject,
     nothing_logged,
+    nvidia_addresses,
     summary,
 )
 from kdoctor_checks._xids import XID_RECOVERY, action, classify, of_display
@@ -44,10 +46,13 @@ def application_xids(log: KernelLog, gpus: Gpus | Unavailable, pci: PciDevices |
         https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html
     """
     events = [item for item in log.events if _is_of_program(item)]
-    failed = {event.bus_id for event in log.events if is_failure(event) and event.bus_id}
+    ended = fatal_pcie(log, nvidia_addresses(gpus, pci))
+    failures = [item for item in log.events if item.bus_id and (is_failure(item) or item in ended)]
     for bus_id, found in by_device(events).items():
         crashed = all(event.kind == _CRASH for event in found)
-        follows = bool(failed) if crashed else bus_id in failed and {event.code for event in found} <= _FOLLOW
+        own = [log.events.index(item) for item in failures if item.bus_id == bus_id]
+        after = bool(own) and all(event.code in _FOLLOW or log.events.index(event) > min(own) for event in found)
+        follows = bool(failures) if crashed else after
         yield Finding(
             subject="kernel log" if crashed else log_subject(bus_id, subjects(gpus, pci)),
             observed=summary(found),

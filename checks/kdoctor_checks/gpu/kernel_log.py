@@ -29,19 +29,18 @@ from kdoctor_checks._kernel_log import (
     nvidia_addresses,
     summary,
 )
-from kdoctor_checks._xids import OF_LINKS, OF_MEMORY, XID_RECOVERY
+from kdoctor_checks._xids import AFTER_FIRMWARE, OF_FIRMWARE, OF_LINKS, OF_MEMORY, XID_RECOVERY
 from kdoctor_checks.gpu._memory import bad_memory
-from kdoctor_checks.gpu._recovery import STATED, is_reset, recovery
+from kdoctor_checks.gpu._recovery import STATED, is_of_firmware, is_reset, recovery
 
 _NOT_PROBED, _MISMATCH = "not-probed", "version-mismatch"
 _KINDS = (*("fallen-off-the-bus", "init-failed", "gsp-failed", "reset-required", "uvm-fatal"), *(*STATED, _NOT_PROBED))
 _OF_DRIVER = {_NOT_PROBED: ("driver.loaded",), _MISMATCH: ("driver.library-matches-module", "driver.loaded")}
 """Events that checks of the driver report as well."""
-_OF_FIRMWARE = {119, 120}
-"""Xids that the driver frames with further lines about the firmware."""
 _FAILS = re.compile(r"fail|error|cannot|unable|timed? ?out|exceeded|invalid", re.IGNORECASE)
 _UNLOAD = Remedy.configure(
-    "Unload the driver that owns the GPU, and load nvidia. The log and the command name it; here for nouveau.",
+    "Unload the driver that owns the GPU, and load nvidia. The log and the command name it; here for nouveau. If none "
+    "does, the firmware's console has it: start the kernel with video=efifb:off.",
     "sudo modprobe -r nouveau",
     "sudo modprobe nvidia",
     look=(NVIDIA_DEVICES, DRIVER_MESSAGES),
@@ -58,8 +57,8 @@ def kernel_log(log: KernelLog, gpus: Gpus | Unavailable, pci: PciDevices | Unava
     pending recovery actions (154) return under load and end the job. NVIDIA's catalog decides for each code. A code
     that it does not explain is unknown, and so is a message of the driver that kdoctor does not know. GPUs that do not
     respond are reported by gpu.responding, program errors by gpu.application-xids, contained memory errors (94) by
-    gpu.logged-remapping, and PCIe errors that are not fatal by topology.logged-pcie-errors. If the log is not readable,
-    this check is skipped and driver.kernel-log gives the reason.
+    gpu.logged-remapping, and PCIe errors by topology.logged-pcie-errors unless they are fatal or the device was not
+    recovered. If the log is not readable, this check is skipped and driver.kernel-log gives the reason.
     Remedy: what the catalog asks for: reset the GPU, restart the machine, check its power, or contact support.
     Sources:
         https://docs.nvidia.com/deploy/xid-errors/
@@ -82,7 +81,7 @@ def kernel_log(log: KernelLog, gpus: Gpus | Unavailable, pci: PciDevices | Unava
         yield Finding(
             subject=log_subject(bus_id, known) if bus_id or any(map(is_failure, events)) else "kernel log",
             observed=summary(events),
-            brief=codes([event for event in events if event.kind in STATED] or events),
+            brief=codes([event for event in events if event.kind in STATED] or _causes(events)),
             expected="no failure in the kernel log",
             remedy=remedy,
             rollback=rollback,
@@ -107,15 +106,24 @@ def _by_gpu(events: Sequence[KernelLogEvent]) -> dict[str | None, list[KernelLog
         events = [event for event in events if event.bus_id or event.kind not in ("init-failed", *STATED)]
     found = by_device(events)
     named = [bus_id for bus_id in found if bus_id]
-    if any(event.code in _OF_FIRMWARE for event in events):
+    if any(event.code in OF_FIRMWARE for event in events):
+        # The driver frames these Xids with further lines about the firmware.
         found[None] = [event for event in found.get(None, []) if event.kind != "gsp-failed"]
     own = [event for event in found.get(None, []) if event.kind not in (_NOT_PROBED, _MISMATCH)]
-    causes = {event.kind for event in own} & STATED.keys()
+    causes = {event.kind for event in own} & {*STATED, "gsp-failed", "init-failed"}
     is_stated = causes and {event.kind for event in events if event.bus_id} == {"init-failed"}
     if len(named) == 1 and (is_stated or any(map(is_failure, found[named[0]]))) and own:
-        found[named[0]] += own
+        found[named[0]] = sorted((*found[named[0]], *own), key=events.index)
         found[None] = [event for event in found[None] if event not in own]
     return {bus_id: alike for bus_id, alike in found.items() if alike}
+
+
+def _causes(events: Sequence[KernelLogEvent]) -> list[KernelLogEvent]:
+    """The failures without what follows: firmware of a GPU that is lost, time-outs of firmware that failed."""
+    is_lost = any(event.kind == "fallen-off-the-bus" for event in events)
+    events = [event for event in events if not (is_lost and event.kind == "gsp-failed")]
+    first = next((place for place, event in enumerate(events) if is_of_firmware(event)), len(events))
+    return [event for place, event in enumerate(events) if place < first or event.code != AFTER_FIRMWARE]
 
 
 def _unknown(events: Sequence[KernelLogEvent]) -> str:

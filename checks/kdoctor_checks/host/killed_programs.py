@@ -7,29 +7,33 @@ from kdoctor.text.lists import counted, some
 from kdoctor_checks._kernel_log import summary
 
 
-@check("host.killed-programs", severity=Severity.INFO)
-def killed_programs(log: KernelLog) -> Iterator[Outcome]:
+@check("host.killed-programs", severity=Severity.WARNING)
+def killed_programs(log: KernelLog, *, last_hours: int = 24) -> Iterator[Outcome]:
     """The kernel has not killed a program because memory ran out.
 
     Why: if the memory of the machine or of a control group runs out, the kernel kills the largest program, usually the
-    training. The training ends without a message, and the next one that needs as much memory ends the same way.
+    training. The training ends without a message, and the next one that needs as much memory ends the same way. On this
+    machine the last day counts; in a recording, all of it.
     Remedy: use less memory (smaller shuffle buffers, no cache of a whole dataset), or request more.
     Sources:
         https://docs.kernel.org/admin-guide/mm/concepts.html
         https://docs.kernel.org/admin-guide/cgroup-v2.html
     """
-    killed = [event for event in log.events if event.kind == "program-killed"]
+    since_s = log.until_s - last_hours * 3600 if log.until_s is not None else 0
+    killed = [item for item in log.events if item.kind == "program-killed" and (item.boot_s or since_s) >= since_s]
     if not log.lines:
         yield Unjudged(subject="kernel log", reason=f"{log.source} is empty")
     elif not killed:
-        yield Evidence(subject="kernel log", observed=f"no killed program in {counted(log.lines, 'line')}")
+        last = "" if log.until_s is None else f" of the last {counted(last_hours, 'hour')}"
+        yield Evidence(subject="kernel log", observed=f"no killed program{last} in {counted(log.lines, 'line')}")
     else:
+        # The kernel also says who asked for the memory.
+        killed = [event for event in killed if event.program] or killed
         names = list(dict.fromkeys(event.program or "a program" for event in killed))
         yield Finding(
             subject="kernel log",
             observed=summary(killed),
             brief=f"the kernel killed {some(names, 2)}: out of memory",
-            noted=True,
             expected="no killed program",
             remedy=Remedy.configure(
                 "Use less memory (smaller shuffle buffers, no cache of a whole dataset), or request more.",

@@ -43,6 +43,8 @@ def _category(family: str, results: Sequence[Result], causes: Sequence[Cause]) -
     if gaps and all(result.is_unrecorded for result in gaps):
         gaps = []
         if not (is_judged or _values(results)):
+            if part := _values(results, Status.UNKNOWN):  # of what was cut off
+                return Category(family=family, mark=Mark.UNKNOWN, text=part)
             return Category(family=family, mark=Mark.SKIP, text=_NOT_RECORDED, left_out=True)
     if gaps:
         values = _values(results) or (_NOTHING_SHOWN if has_passed and not causes else "")
@@ -90,12 +92,12 @@ def _headlines(failed: Sequence[Result], causes: Sequence[Cause]) -> Iterator[st
     yield f"{finding.subject}: {finding.headline}"
 
 
-def _values(results: Sequence[Result]) -> str:
-    """What happened, and the values that passed checks state, each once."""
+def _values(results: Sequence[Result], status: Status = Status.PASS) -> str:
+    """What happened, and the values that checks with this status state, each once."""
     briefs = (
         evidence.brief
         for result in results
-        if result.status is Status.PASS
+        if result.status is status
         for evidence in result.evidence
         if evidence.brief
     )

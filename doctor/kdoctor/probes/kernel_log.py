@@ -10,13 +10,12 @@ import stat
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import zip_longest
 from pathlib import Path
 
 from kdoctor.facts import Facts, KernelLog, KernelLogEvent, KernelLogKind, Unavailable
 from kdoctor.probes.files import reason
 from kdoctor.probes.kernel_lines import Line, split_line
-from kdoctor.probes.kernel_messages import FOREIGN, MESSAGES, RELEVANT, SIGNS
+from kdoctor.probes.kernel_messages import DRIVER_THREAD, FOREIGN, MESSAGES, RELEVANT, SIGNS
 from kdoctor.probes.probe import Context, Probe
 
 _BYTES = re.compile(r'"MESSAGE" ?: ?\[ ?\d')
@@ -56,6 +55,14 @@ _FRAME = re.compile(r"^(?:\[<\w+>\] )?(?:\? )?[\w.]+\+0x[\da-f]+/0x[\da-f]+ \[nv
 """A line of a stack in NVIDIA's driver."""
 _STACK = 60
 """Lines of a stack, at most."""
+_LONGEST_MESSAGE = 500
+_TASK = re.compile(rf"\bComm: {DRIVER_THREAD}")
+"""The line of a crash that names the task."""
+_GPU_FOUND = re.compile(rf"^pci {_ADDRESS}: \[10de:[\da-f]{{4}}\] type 00 class 0x03")
+_REGION = re.compile(
+    rf"^[\w-]+ {_ADDRESS}: BAR (?P<bar>[0-5])\b(?!.*\[io ).*(?P<end>assigned|to assign|no space|t assign)"
+)
+"""Whether the kernel found address space for a region of memory of a device. Of several lines the last one counts."""
 _ANY_ADDRESS = re.compile(rf"(?:(?<![\w:.])|(?<=PCI:)){_ADDRESS}(?!\w|:\w)")
 
 
@@ -121,6 +128,14 @@ class LogReader:
         self._first: Line | None = None
         self._hung: tuple[Line, int] | None = None
         """The last task that the kernel says to be blocked, and the number of the line: its stack follows."""
+        self._begun = ""
+        """The last line, if it is a message of the driver that says nothing by itself."""
+        self._crash: int | None = None
+        """The number of the line of the last crash: what describes it follows."""
+        self._gpus: set[str | None] = set()
+        """The addresses of NVIDIA's GPUs."""
+        self._regions: dict[tuple[str | None, str], Line | None] = {}
+        """The regions of memory of all devices, with the line that says that one got no address space."""
         self._lines = 0
         self._unclassified = 0
         self._harmless: set[bytes] = set()
@@ -151,6 +166,10 @@ class LogReader:
         self._lines += 1
         if raw.startswith("{") and _BYTES.search(raw):
             raw = split_line(raw).text
+        # A message of several lines may have its sign in the first one only.
+        is_rest = bool(self._begun) and raw[:1].isspace() and "NVRM" not in raw
+        raw = f"{self._begun} {raw.strip()}" if is_rest else raw
+        self._begun = ""
         if not RELEVANT.search(raw):
             self._named = None
             if self._first is None and raw.strip():
@@ -162,11 +181,34 @@ class LogReader:
         self._named = _bus_id(found) if found else self._named
         if " blocked for more" in line.text or " state:D" in line.text:
             self._hung = line, self._lines
+        if self._is_of_resources(line):
+            return
         event = self._in_stack(line) if _FRAME.search(line.text) else _event(line, self._named)
+        if _TASK.search(line.text) and self._crash and self._lines - self._crash < _STACK:
+            event = KernelLogEvent(kind="driver-crash", text=line.text, boot_s=line.boot_s, time=line.time)
+        if not event and line.text.startswith("NVRM: ") and len(raw) < _LONGEST_MESSAGE:
+            self._begun = raw
         if event:
             self._add(event)
+            self._crash = self._lines if event.kind == "crash" else self._crash
+            self._gpus |= {event.bus_id} if line.text.startswith(("NVRM", "nvidia ")) else set()
         if "NVRM:" not in line.text:
             self._named = None
+
+    def _is_of_resources(self, line: Line) -> bool:
+        """Keep what the kernel says of a GPU that it finds, or of the regions of a device."""
+        if found := _GPU_FOUND.match(line.text):
+            self._gpus.add(_bus_id(found))
+        elif found := _REGION.match(line.text):
+            self._regions[_bus_id(found), found["bar"]] = None if found["end"] == "assigned" else line
+        return found is not None
+
+    def _without_space(self) -> Iterator[KernelLogEvent]:
+        """The GPUs that got no address space."""
+        lines = {bus_id: line for (bus_id, _), line in self._regions.items() if line and bus_id in self._gpus - {None}}
+        for bus_id, line in lines.items():
+            kind: KernelLogKind = "no-address-space"
+            yield KernelLogEvent(kind=kind, text=line.text, bus_id=bus_id, boot_s=line.boot_s, time=line.time)
 
     def _in_stack(self, line: Line) -> KernelLogEvent | None:
         """The event of a task that waits in NVIDIA's driver, at the first such line of its stack."""
@@ -203,14 +245,17 @@ class LogReader:
             lines=self._lines,
             complete=complete if complete is not None else from_boot or None,
             unclassified=self._unclassified,
-            events=tuple(_placed(self._events)),
+            events=(*self._without_space(), *_placed(self._events)),
         )
 
 
 def _placed(events: Sequence[KernelLogEvent]) -> Iterator[KernelLogEvent]:
-    """The events without the kernel's announcement of a crash that the next one places in NVIDIA's driver."""
-    for event, following in zip_longest(events, events[1:]):
-        if not (event.kind == "crash" and following and following.kind == "driver-crash"):
+    """The events without the kernel's announcement of a crash that a line about it places in NVIDIA's driver."""
+    crashes = [event.kind for event in events if event.kind in ("crash", "driver-crash")]
+    for event in events:
+        if event.kind in ("crash", "driver-crash"):
+            del crashes[0]
+        if not (event.kind == "crash" and crashes[:1] == ["driver-crash"]):
             yield event
 
 

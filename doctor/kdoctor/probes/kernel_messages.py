@@ -24,6 +24,9 @@ _JOURNAL = "https://systemd.io/JOURNAL_EXPORT_FORMATS/"
 _INSTALLER = "https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/"
 _PCI = "https://github.com/torvalds/linux/tree/master/drivers/pci"
 
+DRIVER_THREAD = r"(?:nv_|nvidia|irq/\d+-(?:s-)?nv|UVM )"
+"""How the names of the driver's own tasks begin."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Message:
@@ -42,18 +45,26 @@ def _message(kind: KernelLogKind | None, pattern: str, source: str) -> Message:
 _FAILURES = (
     _message("fallen-off-the-bus", r"fallen off the bus|NVRM: .*NV_ERR_GPU_IS_LOST", _XIDS),
     _message(
-        "fallen-off-the-bus", r"^nvidia \S+: (?:Unable to change power state from D3cold|.*device inaccessible)", _PCI
+        "fallen-off-the-bus",
+        r"^nvidia \S+: (?:Unable to change power state from D3cold|.*device inaccessible)"
+        r"|^(?:nvidia|vfio-pci) \S+: not ready \d+ms after .*giving up",
+        _PCI,
     ),
     _message(
         "iommu-fault",
         r"DMAR: \[.*Request device|AMD-Vi: Event logged \[IO_PAGE_FAULT|arm-smmu\S* .*(?:[Ff]ault|event 0x10)",
         "https://github.com/torvalds/linux/tree/master/drivers/iommu",
     ),
-    _message("no-address-space", r"NVRM: +(?:This PCI I/O region assigned to your|BAR\d is 0M)", _MODULE),
+    _message(
+        "no-address-space",
+        r"NVRM: +(?:This PCI I/O region assigned to|BAR\d is 0M|This is a 64-bit BAR mapped)",
+        _MODULE,
+    ),
     _message(
         "not-supported",
-        r"NVRM: .*(?:supported through the NVIDIA \S+ Legacy drivers|requires use of the NVIDIA open kernel modules|"
-        r"is not supported by (?:the$|(?:the )?(?:open|NVIDIA|[\d.]+)))"
+        r"NVRM: .*(?:supported through the NVIDIA \S+ Legacy drivers|ignoring the legacy GPU"
+        r"|requires use of the NVIDIA open kernel modules"
+        r"|installed in this .*is not supported by|is not supported by (?:the )?(?:open|NVIDIA|[\d.]+))"
         r"|NVRM: +Open nvidia\.ko is only ready",
         _MODULE,
     ),
@@ -65,14 +76,18 @@ _FAILURES = (
     _message("no-power", r"NVRM: .*does not have the necessary power cables connected", _MODULE),
     _message(
         "init-failed",
-        r"NVRM: .*(?:RmInitAdapter failed|rm_init_adapter failed|probe routine failed|failed to initialize module"
-        r"|failed to wait for GFW_BOOT)"
+        r"NVRM: .*(?:RmInitAdapter(?: failed|: \w+ failed)|rm_init_adapter failed|probe routine failed"
+        r"|failed to initialize module|failed to wait for GFW_BOOT|Failed to copy vbios|Can't find an IRQ for)"
         r"|NVRM: (?:No NVIDIA (?:[\w ]+ found|devices probed)|None of the NVIDIA devices were init)"
         r"|^nvidia(?:: probe of| \S+: probe with driver nvidia) .*failed with error"
         r"|NVIDIA\(\S+\): Failed to initialize the NVIDIA GPU at",  # the X server, about the same failure
         _MODULE,
     ),
-    _message("driver-hang", r"^INFO: task (?:nvidia-|nvc:|nv-host)\S* blocked for more", _MODULE),
+    _message(
+        "driver-hang",
+        rf"^INFO: task (?:nvidia-|nvc:|nv-host)\S* blocked for more|soft lockup - .*\[{DRIVER_THREAD}",
+        _MODULE,
+    ),
     _message("hmm-failed", r"request_free_mem_region\S*.*err(?:or)? -?\d+", _UVM),
     _message(
         "version-mismatch",
@@ -88,7 +103,11 @@ _FAILURES = (
     ),
     _message("reset-required", r"NVRM: .*(?:(?i:NV_ERR_RESET_REQUIRED|reset required)|[sS]tatus=0x0*62\b)", _RM),
     _message("uvm-fatal", r"uvm encountered (?:global )?fatal error", _RM),
-    _message("not-probed", r"NVRM: (?:.*probe routine was not called for|No NVIDIA .*probed)", _MODULE),
+    _message(
+        "not-probed",
+        r"NVRM: (?:.*probe routine was not called for|No NVIDIA .*probed|request_mem_region fail)",
+        _MODULE,
+    ),
     _message("not-probed", r"^nouveau \S+: (?:timeout$|gr: .*(?:fail|timeout))", _NOUVEAU),
     _message("not-probed", r"Nouveau kernel driver is currently in use", _INSTALLER),
     _message("not-probed", r"NVRM: GPU \S+ is already bound to (?!nvidia\b)", _MODULE),
@@ -119,9 +138,10 @@ _HARMLESS_NVRM = (
     r"installed in this system (?:has|is)",
     r"make sure that this kernel",
     r"components have the same version",
-    r"This can occur when (?:a driver such as|another driver)",
+    r"(?:This can )?occur when (?:a driver such as|another driver)",
     r"nouveau, rivafb",
-    r"(?:was loaded and )?obtained ownership",
+    r"(?:was loaded and )?obtained ownership|ownership of the device's|BIOS or the \S+ kernel|proprietary nvidia\.ko",
+    r"Failed to enable MSI|failed to register with the ACPI|Please check your BIOS",
     r"Try unloading the conflicting",
     r"reconfigure your kernel",
     r"driver\(s\)\), then try loading",
@@ -182,7 +202,7 @@ _HARDWARE = (
     ),
     _message(
         "program-killed",
-        r"[Oo]ut of memory: Kill(?:ed)? process \d+ \((?P<program>\(?[^)]*\)?)\)",
+        r"[Oo]ut of memory: Kill(?:ed)? process \d+ \((?P<program>\(?[^)]*\)?)\)| invoked oom-killer: ",
         "https://github.com/torvalds/linux/blob/master/mm/oom_kill.c",
     ),
     _message(
@@ -248,15 +268,16 @@ MESSAGES: tuple[Message, ...] = (*_FAILURES, *_HARMLESS, _FIRMWARE, *_HARDWARE, 
 RELEVANT = re.compile(
     r"NVRM|nvidia|the NVIDIA GPU at|ouveau|[Kk]ernel module|NV_\w+=|Xid|AER: |DPC: |PCIe Bus Error|EDAC "
     r"|Hardware Error|DMAR: |AMD-Vi: |arm-smmu-v|arm-smmu .*iommu: U|Kernel panic - not|(?:Panic|Oops)#\d+ Part"
-    r"|BUG: (?:unable|kernel|soft|Bad)|ut of memory: Kill|Loading of [um]|Lockdown: "
+    r"|BUG: (?:unable|kernel|soft|Bad)|ut of memory: Kill|oom-killer|Loading of [um]|Lockdown: "
     r"|Linux version| in lib|\"MESSAGE\" : \[$| \[#\d"
-    r"| blocked for more| state:D|vfio-pci .*power state"
+    r"| blocked for more| state:D|vfio-pci .*(?:power state|giving up)|: BAR \d|: \[10de:| Comm: (?:nv|irq/\d+-|UVM )"
 )
 """A line without any of these words is about something else."""
 
 SIGNS = tuple(
     b"#|vfio-pci|NVRM|nvidia|NVIDIA|ouveau|ernel module|NV_|Xid|AER: |DPC: | Error|EDAC |DMAR: |AMD-Vi: |arm-smmu"
-    b"|panic - not|BUG: |ut of memory: Kill|Loading of |Lockdown: |Linux version| in lib|nvc:|MESSAGE".split(b"|")
+    b"|panic - not|BUG: |ut of memory: Kill|oom-killer|Loading of |Lockdown: |Linux version| in lib|nvc:|MESSAGE"
+    b"|: BAR |: [de:| Comm: ".split(b"|")
 )
 """A block of lines without any of these has no line that ``RELEVANT`` finds. None has a digit."""
 FOREIGN = re.compile(rb"NVIDIA-SMI|NVSMI LOG|<nvidia_smi_log")

@@ -21,6 +21,8 @@ _RESULT = re.compile(
     re.IGNORECASE,
 )
 _TITLE = re.compile(r"-+ *(?P<title>\w[\w ]*?) *-*")
+_TWICE = re.compile(r"\bGPU \d+ ?(?=GPU \d+\b)|(?<=\.), GPU \d+.*")
+"""A name before a message that begins with it, and messages of the same test after the first one."""
 _MESSAGES = ("Warning", "Error", "Info")
 _WIDTH = 45
 """Characters after which a message goes on in the next row."""
@@ -46,7 +48,7 @@ class _Test:
         """The result for each GPU; that of the test if no GPU has it."""
         # A message over several rows: all but the last one are cut at the same width.
         texts = ["".join(line.ljust(_WIDTH) for line in lines).split() for lines in self.messages]
-        said = [" ".join(words) for words in texts if words]
+        said = [_TWICE.sub("", " ".join(words)) for words in texts if words]
         statuses = [status for subject, status in self.results if subject != "node"]
         for subject, status in self.results:
             if subject == "node" and (status in statuses or (statuses and status in ("pass", "skip"))):

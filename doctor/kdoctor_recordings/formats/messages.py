@@ -30,7 +30,10 @@ _SERVICES: dict[str, tuple[tuple[DiagnosticStatus, re.Pattern[str]], ...]] = {
         ("fail", re.compile(r"ExecStart=\S*nv-fabricmanager .*status=[1-9]")),
         ("fail", re.compile(r'(?i:nv-?fabricmanager|Fabric Manager)\S*"?.* failed! Exit code')),
         ("fail", _MISMATCH),
-        ("fail", re.compile(r"(?i:fabric.?manager)\b[^.]{,32}(?:\bnot active\b|active\W{1,8}false)")),
+        (
+            "fail",
+            re.compile(r"(?i:fabric.?manager)\b[^.]{,64}(?:\bnot active\b|active\W{1,8}false|\binvalid\b|unable to)"),
+        ),
         (
             "fail",
             re.compile(r"(?i:system not yet initialized|SYSTEM_?NOT_?READY)|\b(?i:fabric)\b[^.:]{,24}\bIn Progress"),
@@ -45,6 +48,7 @@ _SERVICES: dict[str, tuple[tuple[DiagnosticStatus, re.Pattern[str]], ...]] = {
     _PERSISTENCE: (
         ("warn", re.compile(r"Failed to query NVIDIA devices|Failed to start (?:nvidia-persiste|NVIDIA Persistence)")),
         ("warn", re.compile(r"nvidia-persistenced\.service(?:: Failed with| Active: failed)")),
+        ("warn", re.compile(r"nvidia-persistenced\[\d+\]: (?:Received signal|Shutdown)")),
         ("pass", re.compile(r"nvidia-persistenced(?:\[\d+\])?: device [\da-f:.]+ - regist|Started NVIDIA Persistence")),
     ),
     _LICENSE: (
@@ -94,8 +98,8 @@ _XID = re.compile(
     r"""|(?:XidCriticalError\s+True\b.*?\{"|XID_ERRORS\{[^}]*err_code=")(?P<condition>\d{1,3})\""""
 )
 _LOST = re.compile(r"(?i:\bGPU\b.{,40}\bf[ae]ll(?:en|s)? (?:off|out of) (?:of )?the (?:PCIe? )?bus\b)")
-"""What people write instead of Xid 79."""
-_WRITTEN = re.compile(r"Xid \([^)]*\): (\d{1,3})")
+"""How people say that without the Xid."""
+_WRITTEN = re.compile(r"Xid \((?P<place>[^)]*)\): (?P<code>\d{1,3})")
 """An Xid as the driver writes it."""
 _DENIED = re.compile(r"\b(?:no|not|without|never|any|if|zero|0)\b[^.,;]{0,24}$", re.IGNORECASE)
 _PCI = re.compile(r"PCI[^\w\n]{0,3}((?:[\da-f]{4,8}:)?[\da-f]{2}:[\da-f]{2})(?:\.[0-7])?\b", re.IGNORECASE)
@@ -132,7 +136,7 @@ def begins(line: str) -> bool:
     return bool(_QUICK.search(line)) and (
         any(one.match(line) for one in (_LOG, _OVERALL, _MATRIX))
         or any(one.search(line) for one in (_HEALTH, _DCGM, _JETSON, _DEVICE, _PEERS, _SETTING, _MIG))
-        or bool(_codes(line))
+        or bool(_codes(line) or _is_loss(line))
         or any(_state(tool, line) for tool in _SERVICES)
     )
 
@@ -151,17 +155,21 @@ def telling_lines(lines: Sequence[str]) -> tuple[str, ...]:
 
     Lines that name an address follow, for what is found without one.
     """
-    written = {int(code) for line in lines for code in _WRITTEN.findall(line)}
+    written: dict[int, str] = {}
+    for found in (found for line in lines for found in _WRITTEN.finditer(line)):
+        written[int(found["code"])] = written.get(int(found["code"]), "") + found["place"].lower()
     said = tuple(_telling_lines(lines, written))
     return (*said, *(line for line in lines if said and _PCI.search(line) and line not in said))
 
 
-def _telling_lines(lines: Sequence[str], written: set[int]) -> Iterator[str]:
+def _telling_lines(lines: Sequence[str], written: Mapping[int, str]) -> Iterator[str]:
     is_table = is_matrix = False
     for line in lines:
         is_table = bool(_OVERALL.match(line)) or (is_table and line.lstrip().startswith(("|", "+")))
         is_matrix = bool(_MATRIX.match(line)) or (is_matrix and bool(_CELLS.fullmatch(line)))
-        if is_table or is_matrix or (begins(line) and not (written and {*_codes(line)} & written)):
+        place = _PCI.search(line) or _ADDRESS.search(line)
+        known = any(code in written and not (place and place[1].lower() not in written[code]) for code in _codes(line))
+        if is_table or is_matrix or (begins(line) and not known):
             yield line
 
 
@@ -203,7 +211,7 @@ def _service(tool: str, lines: Sequence[str]) -> Iterator[Diagnostic]:
 
 
 def _sentence(line: str) -> str:
-    found = _IN_JSON.findall(line)
+    found = _IN_JSON.findall(line.replace('\\"', '"'))
     return str(found[-1] if found else line).strip()[:_LONGEST]
 
 
@@ -286,9 +294,13 @@ def _codes(line: str) -> list[int]:
         return []
     named = (match for match in _XID.finditer(line) if not _DENIED.search(line[: match.start()]))
     texts = (match["codes"] or match["condition"] for match in named)
-    codes = [code for text in texts for code in map(int, re.findall(r"\d+", text)) if code]
-    lost = None if codes else _LOST.search(line)
-    return [79] if lost and not _DENIED.search(line[: lost.start()]) else codes
+    return [code for text in texts for code in map(int, re.findall(r"\d+", text)) if code]
+
+
+def _is_loss(line: str) -> bool:
+    """Whether the sentence says that a GPU has fallen off the bus, without the Xid."""
+    lost = None if "NVRM" in line or _codes(line) else _LOST.search(line)
+    return lost is not None and not _DENIED.search(line[: lost.start()])
 
 
 def _log(lines: Sequence[str], file: str) -> Iterator[KernelLog]:
@@ -299,6 +311,7 @@ def _log(lines: Sequence[str], file: str) -> Iterator[KernelLog]:
         own = _PCI.search(line) or _ADDRESS.search(line)
         place = f"PCI:{own[1] if own else min(named)}" if own or len(named) == 1 else "not named"
         texts += [f"NVRM: Xid ({place}): {code}, {_sentence(line)}" for code in _codes(line)]
+        texts += [f"NVRM: GPU {place} has fallen off the bus, {_sentence(line)}"] if _is_loss(line) else []
     if texts:
         log = parse_log(texts, source=file)
         yield replace(log, events=tuple(replace(event, text=event.text.partition(", ")[2]) for event in log.events))

@@ -35,6 +35,7 @@ LOST = re.compile(
 )
 """What nvidia-smi prints for a GPU that does not answer."""
 
+_CONTAINER = re.compile(r"nvidia-container-cli\S*: ")
 _INFOROM = re.compile(
     r".*WARNING: (?P<why>infoROM is corrupted) at gpu (?P<address>[\da-fA-F]{4,8}:[\da-fA-F]{2}:[\da-fA-F]{2}\.[0-7])"
 )
@@ -76,7 +77,8 @@ def parse(section: Section) -> Part:
     if gpus := (*filter(None, map(lost, lines)), *damaged(lines)):
         return section.part(gpus=gpus)
     message = " ".join(" ".join(section.lines).split())
-    message = message[max(message.find("nvidia-container-cli: "), 0) :][:300].rstrip(" `")
+    said = _CONTAINER.search(message)
+    message = message[said.start() if said else 0 :][:300].rstrip(" `")
     if message.startswith("No devices were found"):
         return section.part(driver={"state": "ready", "count": 0})
     state = next((state for state, words in _WORDS.items() if re.search(words, message, re.IGNORECASE)), "failed")

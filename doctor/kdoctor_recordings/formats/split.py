@@ -105,6 +105,10 @@ _NOT_READ = (
     ),
     (re.compile(r"\|\s*GPU instances?\b"), "the MIG instances of nvidia-smi mig; use nvidia-smi -L or -q"),
     (re.compile(r"PK\x03\x04"), "an archive; unpack it and import the folder"),
+    (
+        re.compile(r"^ {4,}[A-Z][^:\n]*\n {8,}[A-Z][^:\n]* {2,}: \S", re.MULTILINE),
+        "a part of nvidia-smi -q without a value to judge by; record all of it",
+    ),
 )
 
 _BEGINNINGS: tuple[tuple[Kind, Callable[[str], object]], ...] = (
@@ -376,7 +380,7 @@ class _Splitter:
         found: Kind | None = (
             "lspci -vvv" if is_lspci else "nvidia-smi -q" if is_part else "nvidia-smi" if is_row else None
         )
-        if not found and line[:1].strip():
+        if not found and (line[:1].strip() or smi_failure.is_about_gpu(line)):
             found = next((kind for kind, begins in _BEGINNINGS if begins(line)), None)
             found = found or ("nvidia-smi --query-gpu" if self._is_csv(line, current) else None)
         if current == "dcgmi diag" and line.lstrip().startswith(('"', "{")):

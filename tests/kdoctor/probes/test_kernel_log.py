@@ -107,6 +107,8 @@ def test_line_is_classified(line: str, kind: str, bus_id: str | None, code: int 
     "NVRM: GPU at 0000:0b:00.0: GPU-aaaba90e-a327-1a65-9c8d-fd28b59b8057",
     "nvidia-fs: registered correctly with major number 508",
     "NVRM:  visit http://www.nvidia.com/object/unix.html for more",
+    "NVRM: ownership of the device's registers.",
+    "nvidia 0000:3b:00.0: not ready 1023ms after FLR; waiting",
     "iommu: Default domain type: Translated",
     "nvidia: module verification failed: signature and/or required key missing - tainting kernel",
     "nvidia_modeset       1306624  1 nvidia_drm",
@@ -130,6 +132,12 @@ def test_unrelated_lines_are_ignored(line: str) -> None:
     ("nouveau 0000:01:00.0: timeout", "not-probed"),
     ("NVRM: installed in this system is not supported by the 367.57", "not-supported"),
     ("NVRM: installed in this system is not supported by the", "not-supported"),
+    ("NVRM: ignoring the legacy GPU 0000:01:00.0", "not-supported"),
+    ("NVRM: request_mem_region failed for 16M @ 0xf6000000. This can", "not-probed"),
+    ("NVRM: This is a 64-bit BAR mapped above 4GB by the system", "no-address-space"),
+    ("NVRM: RmInitAdapter: osInitNvMapping failed, bailing out of RmInitAdapter", "init-failed"),
+    ("vfio-pci 0000:01:00.0: not ready 65535ms after bus reset; giving up", "fallen-off-the-bus"),
+    ("watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [nv_queue:900]", "driver-hang"),
     ("NVRM: gpuWaitForGfwBootComplete_TU102: failed to wait for GFW_BOOT: (progress 0x0)", "init-failed"),
 )
 def test_problems_of_a_driver_are_events(line: str, kind: KernelLogKind) -> None:
@@ -174,6 +182,26 @@ HUNG, OF_NVIDIA = "INFO: task a:9 blocked for more than 120 seconds.", "nvidia_c
 )
 def test_task_hangs_in_the_driver_if_its_stack_says_so(lines: tuple[str, ...], number: int) -> None:
     assert [(one.kind, one.text) for one in events(*lines)] == number * [("driver-hang", lines[0])]
+
+
+@cases(
+    (("BAR 1: no space for [mem size 9 64bit pref]", "BAR 1: failed to assign [mem size 9 64bit pref]"), True),
+    (("BAR 1 [mem size 9 64bit pref]: can't assign; no space", "BAR 3 [mem 0x1-0x2]: assigned"), True),
+    (("BAR 1 [mem size 9]: failed to assign", "BAR 1 [mem 0x1-0x2]: assigned"), False),
+    (("BAR 5: failed to assign [io  size 0x80]", "VF BAR 0 [mem size 9]: failed to assign", "BAR 6: no space"), False),
+)
+def test_gpu_without_address_space_is_an_event(lines: tuple[str, ...], *, is_event: bool) -> None:
+    found = "pci 0000:01:00.0: [10de:2204] type 00 class 0x030000"
+    for first, expected in ((found, is_event), (found.replace("10de", "1002"), False)):
+        logged = events(first, *(f"pci 0000:01:00.0: {line}" for line in lines))
+        assert [(one.kind, one.bus_id) for one in logged] == [("no-address-space", "0000:01:00.0")] * expected
+
+
+def test_message_goes_on_in_an_indented_line_without_a_sign() -> None:
+    first = "NVRM: The NVIDIA GPU 000a:00:00.0 (PCI ID: 10de:2330) installed in this system"
+    (found,) = events(first, "      is not supported by the NVIDIA 580.126.09 driver release.", "      and so on")
+    assert (found.kind, found.bus_id) == ("not-supported", "000a:00:00.0")
+    assert events(first, "usb 1-1: it is not supported by the NVIDIA driver") == ()
 
 
 def test_repeated_events_are_limited() -> None:

@@ -149,6 +149,9 @@ test_recording = table(
         commands=("sudo nvidia-ctk runtime configure --runtime=docker", "sudo systemctl restart docker"),
     ),
     fails(Gpus(state="failed", error="GPU access blocked by the operating system"), "wsl --update"),
+    fails(Gpus(state="library-absent", error="unresolvable CDI devices nvidia.com/gpu=all"), "nvidia-ctk cdi generate"),
+    fails(Gpus(state="failed", error="nvidia-container-cli: requirement error: cuda>=13"), "older CUDA"),
+    fails(Gpus(state="library-absent", error="nvidia-container-cli: load library failed: libnvidia-ml.so.1"), "Engine"),
     fails(
         Gpus(state="failed", error="nvidia-container-cli: detection error: nvml error: unknown error"),
         commands=("sudo systemctl restart docker",),

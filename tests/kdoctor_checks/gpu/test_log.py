@@ -20,6 +20,7 @@ NO_ADDRESS = "NVRM: nvAssertOkFailedNoLog: Reset required [NV_ERR_RESET_REQUIRED
 OWNED = "NVRM: The NVIDIA probe routine was not called for 3 device(s)."
 SEGFAULT = "python[7]: segfault at 7f3c00 ip 00007f3c8a sp 00007ffd1b error 4 in libnccl.so.2[7f3c8a0+5d2000]"
 ENDED = f"nvidia {ADDRESS}: AER: can't recover (no error_detected callback)"
+HEARTBEAT = "NVRM: GPU6 _kgspIsHeartbeatTimedOut: Heartbeat timed out, diff 6070 timeout 5200"
 UNKNOWN = "NVRM: an assertion failed somewhere"
 
 
@@ -59,7 +60,8 @@ UNSUPPORTED = (
     f"NVRM: The NVIDIA GPU {ADDRESS} (PCI ID: 10de:1f99)",
     "NVRM: installed in this system is not supported by open nvidia.ko because it does not include the required GSP.",
 )
-NOT_SUPPORTED = ("this driver does not support the GPU", "Install the driver")
+NOT_SUPPORTED = "this driver does not support the GPU"
+PROPRIETARY = (NOT_SUPPORTED, "Install the proprietary kernel modules")
 FIRMWARE = (  # of NVIDIA/open-gpu-kernel-modules#263; the second line is of later releases
     f"nvidia {ADDRESS}: Direct firmware load for nvidia/515.43.04/gsp.bin failed with error -2",
     "NVRM: RmFetchGspRmImages: No firmware image found",
@@ -74,7 +76,41 @@ MESSAGES = (
         "Give the GPU address space",
     ),
     ((INVALID,), ["kernel log"], "the firmware gave the GPU no address space", "Give the GPU address space"),
-    ((*UNSUPPORTED, *FAILED), [GPU1], *NOT_SUPPORTED),
+    ((*UNSUPPORTED, *FAILED), [GPU1], *PROPRIETARY),
+    (
+        (UNSUPPORTED[0], "NVRM: in this system is not supported by the 280.13 NVIDIA Linux", *FAILED),
+        [GPU1],
+        NOT_SUPPORTED,
+        "Install a newer driver",
+    ),
+    (
+        (UNSUPPORTED[0], "NVRM: supported through the NVIDIA 470.xx Legacy drivers."),
+        [GPU1],
+        NOT_SUPPORTED,
+        "Install the",
+    ),
+    (
+        (f"pci {ADDRESS}: [10de:2204] type 00 class 0x030000", f"pci {ADDRESS}: BAR 1: failed to assign [mem size 9]"),
+        [GPU1],
+        "the firmware gave the GPU no address space",
+        "Give the GPU address space",
+    ),
+    # A failure of the firmware comes first, and a program's time-out follows from it.
+    (
+        (HEARTBEAT,),
+        ["kernel log"],
+        "GSP firmware failed (GPU6 in the log)",
+        "Restart the machine. If it returns, install",
+    ),
+    ((HEARTBEAT, xid(109)), [GPU1], "GSP firmware failed (GPU6 in the log)", "Stop all processes on the GPU"),
+    (("NVRM: No NVIDIA GPU found.",), ["kernel log"], "GPU initialization failed", "If lspci lists an NVIDIA GPU"),
+    ((xid(120), xid(109)), [GPU1], "Xid 120 (GSP Error)", "Stop all processes on the GPU"),
+    (
+        (f"NVRM: GPU {ADDRESS}: RmInitAdapter failed! (0x24:0x72:1568)",),
+        [GPU1],
+        "GPU initialization failed",
+        "Switch the",
+    ),
     (
         (f"NVRM: GPU {ADDRESS}: GPU does not have the necessary power cables connected.", *FAILED),
         [GPU1],
@@ -82,9 +118,14 @@ MESSAGES = (
         "Connect all power cables",
     ),
     ((*FIRMWARE, *FAILED), [GPU1], "the driver's GSP firmware is not installed", "Install the package with the GSP"),
-    (("NVRM: Open nvidia.ko is only ready for use on Data Center GPUs.", *FAILED), [GPU1], *NOT_SUPPORTED),
+    (("NVRM: Open nvidia.ko is only ready for use on Data Center GPUs.", *FAILED), [GPU1], *PROPRIETARY),
     (("BUG: unable to handle page fault for address: 9", "RIP: 0010:_nv0+0x2c/0x330 [nvidia]"), ["kernel log"], *CRASH),
     (("INFO: task a:9 blocked for more than 120 seconds.", "? uvm_b+0x3c/0x5a0 [nvidia_uvm]"), ["kernel log"], *HANG),
+    (
+        ("Oops: 0000 [#1] SMP", f"BUG: kernel NULL pointer {9:04}", "CPU: 5 PID: 9 Comm: nv_queue"),
+        ["kernel log"],
+        *CRASH,
+    ),
     (("usercopy: Kernel memory exposure of SLUB object 'nvidia_stack_cache' (offset 9)!",), ["kernel log"], *CRASH),
 )
 
@@ -182,6 +223,7 @@ test_kernel_log = table(
     fails(logged(xid(79), OWNED, NO_ADDRESS), "fail kernel log: another driver owns the GPU", of=[GPU1, "kernel log"]),
     fails(logged("pcieport 0000:00:03.0: AER: Uncorrected (Fatal) error received: 0000:00:03.0", ENDED), of=[GPU1]),
     passes(logged("pcieport 0000:00:03.0: AER: Uncorrected (Non-Fatal) error received: 0000:00:03.0", ENDED)),
+    fails(logged(ENDED, "pcieport 0000:00:03.0: AER: device recovery failed"), "riser", of=[GPU1]),
     passes(log(event("version-mismatch"))),  # the driver was read
     fails(
         log(event("not-probed"), event("init-failed")), commands=("sudo modprobe -r nouveau", "sudo modprobe nvidia")
@@ -196,6 +238,8 @@ test_application_xids = table(
     Severity.INFO,
     *(fails(xids(code), of=[GPU1], explained_by=[""]) for code in (13, 31, 43, 45)),
     *(passes(xids(code)) for code in (48, 63, 79, 154)),
+    fails(xids(48, 31), of=[GPU1], explained_by=["gpu.kernel-log, gpu.responding"]),  # it came after the failure
+    fails(xids(31, 48), of=[GPU1], explained_by=[""]),
     fails(xids(31, 13, 31), briefs=["a program failed (Xid 31, 13), usually not the hardware"]),
     fails(logged(SEGFAULT), ALONE, of=["kernel log"], briefs=["a program crashed in libnccl.so.2, not a GPU"]),
     fails(logged(SEGFAULT, xid(79)), of=["kernel log"], explained_by=["gpu.kernel-log, gpu.responding"]),

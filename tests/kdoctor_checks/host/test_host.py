@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 from helpers.cases import cases
@@ -129,17 +130,23 @@ test_kernel_errors = table(
 
 OF_A_GROUP = "Memory cgroup out of memory: Killed process 4711 (python3) total-vm:93411224kB, anon-rss:16777216kB"
 OF_ALL = "Out of memory: Killed process 812 (tensorboard) total-vm:1kB"
+ASKED = "python invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0"
 OF_OLD_KERNELS = "Out of memory: Kill process 99 (python) score 912 or sacrifice child"
 
 test_killed_programs = table(
     "host.killed-programs",
-    Severity.INFO,
+    Severity.WARNING,
     passes(logged("usb 1-1: new device"), said={"kernel log": "no killed program in 1 line"}),
     fails(logged(OF_A_GROUP), "last line: 'Memory cgroup", briefs=["the kernel killed python3: out of memory"]),
     fails(logged(OF_A_GROUP, OF_ALL, OF_A_GROUP), "python3 was killed x2, tensorboard was killed;", of=["kernel log"]),
     fails(logged(OF_OLD_KERNELS), briefs=["the kernel killed python: out of memory"]),
     fails(logged("Out of memory: Killed process 9 ((resolved)) total-vm:1kB"), "(resolved) was killed;"),
-    passes(logged("python invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0")),  # the next lines say whom
+    fails(logged(ASKED), briefs=["the kernel killed a program: out of memory"]),
+    fails(logged(ASKED, OF_ALL), briefs=["the kernel killed tensorboard: out of memory"]),
+    *(
+        row(replace(logged(f"[ 4000.000000] {OF_ALL}"), until_s=until_s))
+        for row, until_s in ((fails, 90_000.0), (passes, 91_000.0))
+    ),
     unknown(log(lines=0), "is empty"),
 )
 

@@ -53,6 +53,16 @@ def test_results_of_dcgm_3(tmp_path: Path) -> None:
     ]
 
 
+def test_first_of_the_messages_of_a_test_has_its_gpu_once(tmp_path: Path) -> None:
+    rows = (
+        ("PCIe", "Fail - All"),
+        ("Warning", "GPU 0GPU 0's NvLink link 0 is currently down"),
+        ("", ", look there., GPU 0GPU 0's NvLink link 1"),
+    )
+    found = results(tmp_path, table(*rows, version="2.4.6"))
+    assert found == [("PCIe", "node", "fail", "GPU 0's NvLink link 0 is currently down , look there.")]
+
+
 def test_results_of_dcgm_4(tmp_path: Path) -> None:
     rows = (
         ("software", "Pass"),

@@ -65,8 +65,9 @@ def test_message_is_one_line_of_a_bounded_length(tmp_path: Path) -> None:
     ("initialization error: driver error: failed to process request", "failed"),
 )
 def test_container_runtime_says_what_the_driver_lacks(tmp_path: Path, why: str, state: str) -> None:
-    gpus = imported_gpus(tmp_path, f"docker: Error response: hook #0: stderr: nvidia-container-cli: {why}\n")
-    assert (gpus.state, gpus.error) == (state, f"nvidia-container-cli: {why}")
+    for program in ("nvidia-container-cli", "nvidia-container-cli.real"):
+        gpus = imported_gpus(tmp_path, f"docker: Error response: {'hook ' * 99}#0: stderr: {program}: {why}\n")
+        assert (gpus.state, gpus.error) == (state, f"{program}: {why}")
 
 
 @cases(

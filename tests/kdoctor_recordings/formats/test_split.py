@@ -121,6 +121,7 @@ def test_unknown_format_is_refused_with_supported_formats(tmp_path: Path, text: 
     ('<?xml version="1.0"?>\n<topology version="3.0"><object type="Machine"/></topology>\n', "XML"),
     ("PK\x03\x04", "an archive"),
     ("CA 'mlx5_0'\n\tPort 1:\n\t\tState: Active\n\t\tRate: 200\n", "InfiniBand"),
+    ("    Inforom Version\n        OEM Object                        : 2.0\n", "a part of nvidia-smi -q"),
     ("BZh91AY&SY", "damaged compressed data"),
 )
 def test_known_unsupported_format_is_named(tmp_path: Path, text: str, what: str) -> None:

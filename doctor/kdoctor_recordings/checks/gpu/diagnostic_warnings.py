@@ -48,6 +48,12 @@ _LOOK = {"fabric manager": "sudo journalctl -u nvidia-fabricmanager", "nvidia-sm
 
 
 def _remedy(tool: str, message: str) -> Remedy:
+    if tool == "nvidia-persistenced" and ("signal" in message or "Shutdown" in message):
+        return Remedy.configure(
+            "Start the daemon again, if the GPUs are to stay initialized between programs.",
+            "sudo systemctl restart nvidia-persistenced",
+            look=("nvidia-smi -q | grep Persistence", "sudo journalctl -u nvidia-persistenced"),
+        )
     if tool == "nvidia-persistenced":
         return Remedy.configure(
             "Load the driver's modules and make its device files, then start the daemon again. A container has the "

@@ -1,3 +1,4 @@
+import re
 from collections.abc import Iterator
 
 from kdoctor.check import check
@@ -45,7 +46,8 @@ def diagnostics(results: Diagnostics) -> Iterator[Outcome]:
             yield Unjudged(subject=subject, reason=f"{tool}: no clear result of {some([r.test for r in unclear])}")
         elif passed := [result for result in own if result.status == "pass"]:
             observed = f"{tool}: {counted(len(passed), 'test')} passed"
-            yield Evidence(subject=subject, observed=observed, brief=f"{tool} passed")
+            is_idle = all(result.message.startswith("nothing to manage") for result in passed)
+            yield Evidence(subject=subject, observed=observed, brief=f"{tool} {'not needed' if is_idle else 'passed'}")
     if not any(result.status in ("fail", "unknown", "pass") and not of_setting(result) for result in results.results):
         skipped = some(list(dict.fromkeys(result.test for result in results.results if result.status == "skip")))
         none = NotApplicable(reason="the diagnostic tools report no test that passed or failed")
@@ -64,35 +66,67 @@ def of_setting(result: Diagnostic) -> Remedy | None:
     return None
 
 
-def _remedy(tool: str, message: str) -> Remedy:
-    if tool == "nvidia-gridd":
-        return Remedy.configure(
+_REMEDIES = (
+    (
+        "nvidia-gridd",
+        Remedy.configure(
             "Give this virtual machine a license for its vGPU: its token in /etc/nvidia/ClientConfigToken. Without "
             "one, the driver limits the vGPU.",
             "sudo systemctl restart nvidia-gridd",
             look=("nvidia-smi -q | grep -i license", "sudo journalctl -u nvidia-gridd"),
-        )
-    if tool == "fabric manager":
-        return Remedy.configure(
+        ),
+    ),
+    (
+        "fabric manager: .*config",
+        Remedy.configure(
+            "Correct the item that the message names, or take the file of the driver's version, and start again.",
+            "sudoedit /usr/share/nvidia/nvswitch/fabricmanager.cfg",
+            "sudo systemctl restart nvidia-fabricmanager",
+            look=("sudo journalctl -u nvidia-fabricmanager",),
+        ),
+    ),
+    (
+        "fabric manager: ",
+        Remedy.configure(
             "Start the fabric manager in the driver's version, and read why it ended. Without it, CUDA does not start "
             "on a machine with NVSwitches (error 802).",
             "sudo systemctl restart nvidia-fabricmanager",
             look=("sudo journalctl -u nvidia-fabricmanager", "nvidia-smi -q | grep -A 3 Fabric"),
-        )
-    if tool == "Slurm":
-        return Remedy.inspect(
+        ),
+    ),
+    (
+        "Slurm: ",
+        Remedy.inspect(
             "Find out why the driver lists fewer GPUs than Slurm was configured with, then resume the node.",
             "nvidia-smi -L",
             "sudo dmesg | grep -iE 'NVRM|Xid'",
-        )
-    if "imex" in message.lower():
-        return Remedy.configure(
+        ),
+    ),
+    (
+        "(?i).*imex",
+        Remedy.configure(
             "Start IMEX again on each node of its domain, and read why it ended. Without it, GPUs of several nodes do "
             "not reach each other's memory.",
             "sudo systemctl restart nvidia-imex",
             look=("nvidia-imex-ctl -N", "sudo journalctl -u nvidia-imex"),
-        )
-    return Remedy.inspect(
-        f"{said(message)}Follow it{_MANUAL if tool != 'NHC' else ''}, and drain the machine until the test passes.",
-        "dcgmi diag -r 3",
+        ),
+    ),
+    (
+        r"(?i).*nvlink.{,24}\bdown\b",
+        Remedy.inspect(
+            "If the GPU has NVLinks, restart the machine, start the fabric manager, and have it serviced if they stay "
+            "down. Old releases of DCGM also report GPUs without NVLinks: update DCGM.",
+            "nvidia-smi nvlink -s",
+            "nvidia-smi topo -m",
+        ),
+    ),
+)
+"""A tool with words of its message, and the fix. The most telling ones come first."""
+
+
+def _remedy(tool: str, message: str) -> Remedy:
+    own = next((remedy for words, remedy in _REMEDIES if re.match(words, f"{tool}: {message}")), None)
+    manual = _MANUAL if tool != "NHC" else ""
+    return own or Remedy.inspect(
+        f"{said(message)}Follow it{manual}, and drain the machine until the test passes.", "dcgmi diag -r 3"
     )

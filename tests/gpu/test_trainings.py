@@ -277,13 +277,27 @@ def test_canary_runs_between_the_steps_of_a_fit(record: Record, tmp_path: Path) 
     assert last["status"] == "pass"
 
 
-def test_model_of_a_user_reports_its_memory(record: Record, tmp_path: Path, gpus: Gpus) -> None:
-    """``job.memory-headroom`` needs TensorFlow: kdoctor examines models of TensorFlow jobs."""
+SCRIPT = """
+import tensorflow as tf
+from job import build, data
+
+for gpu in tf.config.list_physical_devices("GPU"):
+    tf.config.experimental.set_memory_growth(gpu, True)
+with tf.distribute.MirroredStrategy().scope():
+    model = build()
+model.fit(data(), epochs=90)
+"""
+
+
+def test_model_of_a_user_reports_its_memory(record: Record, tmp_path: Path) -> None:
+    """Its script sets memory growth, after kdoctor has made the devices. Jobs of TensorFlow only are examined."""
     if not HAS_TENSORFLOW:
         pytest.skip("TensorFlow is not installed, and kdoctor examines models of TensorFlow jobs only")
     (tmp_path / "job.py").write_text(JOB, encoding="utf-8")
-    options = ("--model", "job:build", "--data", "job:data", "--steps", "3", "--format", "json", "--select", "job")
+    (tmp_path / "train.py").write_text(SCRIPT, encoding="utf-8")
+    options = ("--model", "train.py", "--steps", "3", "--format", "json", "--select", "job")
     done = run_kdoctor(record, "check", *options, *on_gpus(), folder=tmp_path)
+    assert done.results["job.model-and-data"]["status"] == "pass", done.results["job.model-and-data"]
     result = done.results["job.memory-headroom"]
     record.row("Memory headroom", status=result["status"], reason=result["reason"])
     assert result["status"] != "fail"

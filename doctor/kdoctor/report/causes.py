@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from kdoctor.engine.categories import is_gap
 from kdoctor.engine.causes import describe_problem, relevant
-from kdoctor.engine.report import Cause, Mark, Report, Result
+from kdoctor.engine.report import Cause, Conclusion, Mark, Report, Result
 from kdoctor.report.gaps import Gaps, find_gaps
 from kdoctor.report.phrases import Label, counting, describe_waiver
 from kdoctor.report.sections import Block, Field
@@ -43,6 +43,12 @@ def gap_blocks(report: Report) -> tuple[Block, ...]:
     if gaps.not_recorded:
         heading = f"{heading}; not recorded: {', '.join(gaps.not_recorded)}"
     return (Block(mark=Mark.UNKNOWN, findings=(heading,), fields=tuple(_gap_fields(gaps, report))),)
+
+
+def problem_blocks(report: Report) -> tuple[Block, ...]:
+    """The causes and the gaps. If the run is inconclusive because of the gaps, they precede what is only a warning."""
+    causes, gaps = cause_blocks(report), gap_blocks(report)
+    return (*gaps, *causes) if report.verdict.conclusion is Conclusion.UNKNOWN else (*causes, *gaps)
 
 
 def _gap_fields(gaps: Gaps, report: Report) -> Iterator[Field]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from kdoctor.engine.report import Mark, Report
 from kdoctor.model import Severity
-from kdoctor.report.causes import cause_blocks, gap_blocks, heading, note_blocks
+from kdoctor.report.causes import cause_blocks, heading, note_blocks, problem_blocks
 from kdoctor.report.phrases import CONCLUSIONS, INTERRUPTED, MARK_NAMES, SIGNS, Label, family_title, tally, verdict_line
 from kdoctor.report.sections import Block, Field, Section, drift_section, overview, sections
 from kdoctor.text.canvas import Canvas
@@ -30,7 +30,7 @@ def _lines(report: Report) -> Iterator[str]:
             for category in report.categories
         ],
     )
-    for block in (*cause_blocks(report), *gap_blocks(report)):
+    for block in problem_blocks(report):
         yield ""
         for finding in block.findings:
             yield from (f"### {SIGNS[block.mark or Mark.ERROR][0]} {escape(finding)}", "")

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from kdoctor.model import family_order
-from kdoctor.report.causes import cause_blocks, gap_blocks, heading
+from kdoctor.report.causes import heading, problem_blocks
 from kdoctor.report.html.templates import SHARED, packaged, policy_hash, templates_of
 from kdoctor.report.phrases import CONCLUSIONS, MARK_NAMES, SIGNS, family_title, verdict_line
 from kdoctor.text.canvas import Canvas
@@ -26,7 +26,7 @@ def render_html(report: FleetReport, _: Canvas) -> str:
         states=[(state.value, states[state.value]) for state in NodeState if states[state.value]],
         families=sorted(failing, key=family_order),
         families_of=lambda node: " ".join(_families(node)),
-        blocks=(*cause_blocks(report), *gap_blocks(report)),
+        blocks=problem_blocks(report),
         conclusion=CONCLUSIONS[report.verdict.conclusion],
         verdict_line=verdict_line(report),
         heading=heading(report),

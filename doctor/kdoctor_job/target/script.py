@@ -23,7 +23,10 @@ from kdoctor_target.runner.case import NotHere
 PART = "script"
 _KERASES = ("keras", "tf_keras")
 _FUNCTIONS = "name functions that return the model and the data (--model train.py:build --data train.py:data)"
-_LOOP = "call kdoctor.guard(model, data, strategy) before it"
+_LOOPS = {
+    "strategy.run": "kdoctor lint reads it, and --loop with --restore shows whether it comes back",
+    "train_on_batch": "call kdoctor.guard(model, data, strategy) before it",
+}
 _SETTINGS = ("max_queue_size", "workers", "use_multiprocessing")
 """Arguments of ``fit`` in Keras 2 that change no number."""
 
@@ -62,14 +65,15 @@ def until_fit(command: str) -> Tuple[Any, Any, Dict[str, Any]]:
                 f"{words[0]} trains with Horovod, and only strategies of tf.distribute are examined"
             ) from None
         if reached.call:
-            raise NotHere(f"{words[0]} trains in a loop ({reached.call}): {_LOOP}") from None
+            raise NotHere(f"{words[0]} trains in a loop ({reached.call}): {_LOOPS[reached.call]}") from None
         given = reached.arguments
         inputs, targets = given.pop("x", None), given.pop("y", None)
         return reached.model, inputs if targets is None else (inputs, targets), given
     except SystemExit as end:
         if end.code:
             how = end.code if isinstance(end.code, str) else f"exit status {end.code}"
-            fix = f"To see why, run it: {command}"
+            started = [sys.executable, *([] if words[0].endswith(".py") else ["-m"]), *words]
+            fix = f"To see why, run it: {shlex.join(started)}"
             raise PartError(PART, f"{words[0]} ends before any fit: {how}", fix) from end
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):

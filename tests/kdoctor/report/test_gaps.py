@@ -1,8 +1,8 @@
-from helpers.reports import cpu_report, result
+from helpers.reports import complete, cpu_report, failure, finding, result, unknown_report
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, Host, KernelLog, NotCollected, Packages, TensorFlowBuild
-from kdoctor.model import Status, Unjudged
-from kdoctor.report.causes import gap_blocks
+from kdoctor.model import Severity, Status, Unjudged
+from kdoctor.report.causes import gap_blocks, problem_blocks
 from kdoctor.report.gaps import find_gaps
 
 
@@ -38,6 +38,21 @@ def test_values_that_output_does_not_contain_are_counted() -> None:
 def test_subjects_of_one_reason_are_together() -> None:
     gaps = find_gaps([unknown("gpu.fan", "ERR!", "GPU 0", "GPU 1", "GPU 2")])
     assert gaps.others == {"GPU 0-2: ERR!": ("gpu.fan",)}
+
+
+def test_checks_of_one_reason_are_together() -> None:
+    gaps = find_gaps([unknown("job.trains", "no fit", "model"), unknown("job.options", "no fit", "data", "model")])
+    assert gaps.others == {"model, data: no fit": ("job.trains", "job.options")}
+    apart = find_gaps([unknown("job.trains", "no fit"), unknown("job.options", "no time")])
+    assert apart.others == {"no fit": ("job.trains",), "no time": ("job.options",)}
+
+
+def test_what_makes_a_run_inconclusive_precedes_warnings() -> None:
+    gap, warned = unknown("gpu.free", "not read", "GPU 0"), failure("host.memory", finding(), severity=Severity.WARNING)
+    report = complete(unknown_report(results=(gap, warned)))
+    assert [block.id for block in problem_blocks(report)] == ["", "host.memory"]
+    failed = complete(cpu_report(results=(gap, failure("host.memory", finding()))))
+    assert [block.id for block in problem_blocks(failed)] == ["host.memory", ""]
 
 
 def test_recording_shows_how_to_add_what_it_lacks() -> None:

@@ -598,6 +598,7 @@ test_model_and_data = table(
     fails(run(job=None, outcome="timed-out", phase="model", seconds=600.0), "phase model", of=["model"]),
     fails(run(job=None, outcome="timed-out", phase="data", seconds=600.0), "phase data", of=["data"]),
     fails(run(job=None, outcome="timed-out", phase="strategy", seconds=600.0), "phase strategy", of=["job"]),
+    unknown(run(job=None, outcome="timed-out", phase="script", seconds=600.0), "--model-timeout"),
     unknown(run(job=None, outcome="skipped", skip_reason="Keras computes with jax"), "Keras computes with jax"),
     unknown(run(job=JobRun(model=MODEL))),
     unknown(run(job=JobRun(data=DATA))),

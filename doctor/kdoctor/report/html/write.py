@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from kdoctor.engine.report import Mark, Report, Training
-from kdoctor.report.causes import cause_blocks, gap_blocks, note_blocks
+from kdoctor.report.causes import note_blocks, problem_blocks
 from kdoctor.report.html.charts import (
     LINK_KINDS,
     describe_losses,
@@ -44,7 +44,6 @@ def _sentence(reason: str) -> str:
 def render_html(report: Report, canvas: Canvas) -> str:
     """The report as one HTML file. Its policy forbids every request, and every script but the one for copying."""
     shown = list(sections(report))
-    causes = cause_blocks(report)
     script = packaged(SHARED, "copy.js")
     return _TEMPLATES.get_template("report.html.j2").render(
         report=report,
@@ -58,7 +57,7 @@ def render_html(report: Report, canvas: Canvas) -> str:
         duration=seconds(report.duration_s),
         overview=overview(report),
         checks=[section for section in shown if section.name == "checks"],
-        causes=(*causes, *gap_blocks(report)),
+        causes=problem_blocks(report),
         anchors={check: cause.checks[0] for cause in report.causes for check in (*cause.checks, *cause.explains)},
         notes=note_blocks(report),
         drift=drift_section(report.drift),
@@ -88,7 +87,7 @@ def render_html(report: Report, canvas: Canvas) -> str:
 
 def render_notebook(report: Report) -> str:
     """The report for a notebook's output: the verdict and the causes, and folded every check, failures first."""
-    problems = (*cause_blocks(report), *gap_blocks(report))
+    problems = problem_blocks(report)
     order = list(_CHIPS)
     checks = [check(result) for result in sorted(report.results, key=lambda result: order.index(result.mark))]
     return _TEMPLATES.get_template("notebook.html.j2").render(

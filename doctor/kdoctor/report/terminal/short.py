@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from kdoctor.commands.ownership import CHECK_ANOTHER
 from kdoctor.engine.categories import noted
 from kdoctor.engine.report import Category, Conclusion, Mark, Report
-from kdoctor.report.causes import cause_blocks, gap_blocks, heading
+from kdoctor.report.causes import heading, problem_blocks
 from kdoctor.report.phrases import INTERRUPTED, VERDICT_MARKS, Label, check_again, family_title, verdict_line
 from kdoctor.report.sections import Block
 from kdoctor.report.terminal.full import render_full
@@ -38,7 +38,7 @@ def render_short(report: Report, canvas: Canvas) -> str:
     page.blank()
     _categories(page, report.categories)
     below = _below(report, canvas)
-    page.append(_fitted([*cause_blocks(report), *gap_blocks(report)], SCREEN - page.height - below.height, canvas))
+    page.append(_fitted(problem_blocks(report), SCREEN - page.height - below.height, canvas))
     page.append(below)
     return page.text()
 

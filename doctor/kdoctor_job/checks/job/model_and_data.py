@@ -47,6 +47,8 @@ def model_and_data(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
         yield unknown("job", "no model was given: kdoctor check --model train.py")
     elif case.outcome == "skipped":
         yield unknown("job", case.skip_reason or "it was not examined")
+    elif case.outcome == "timed-out" and case.phase == "script":
+        yield unknown("script", f"no fit yet, allow more time (--model-timeout): it {describe_end(case)}")
     else:
         part = case.phase if case.phase in _EXPECTED else "job"
         yield finding(

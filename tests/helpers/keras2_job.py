@@ -42,8 +42,8 @@ def batches(examples):
     made = tf.data.Dataset.from_tensor_slices((inputs, numbers.randint(0, 3, examples)))
     return made.batch(16 * tf.distribute.get_strategy().num_replicas_in_sync).prefetch(2)
 """
-
-
+SCRIPT = "script"
+"""In place of data: the job as a script, which makes no strategy."""
 OF_THE_OBJECT = """
 import kdoctor
 from train import batches, keras, tf
@@ -91,7 +91,10 @@ def judged(folder: Path, data: str, *arguments: str | Path, **variables: str) ->
     jobs = folder / "jobs"
     jobs.mkdir()
     (jobs / "train.py").write_text(JOB, encoding="utf-8")
-    named = ("--model", "jobs.train:build", "--data", f"jobs.train:{data}")
+    named: tuple[str, ...] = ("--model", "jobs.train:build", "--data", f"jobs.train:{data}")
+    if data == SCRIPT:
+        (jobs / "train.py").write_text(f"{JOB}build().fit(data())\n", encoding="utf-8")
+        named = ("--model", "jobs.train")
     only = ("--checklist", "cpu-smoke", "--no-smoke", "--select", "job", "--format", "json")
     done = kdoctor("check", *only, *named, *arguments, cwd=folder, timeout_s=300, variables=variables)
     assert done.stdout, done.stderr

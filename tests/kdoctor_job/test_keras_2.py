@@ -8,13 +8,15 @@ from pathlib import Path
 import pytest
 
 from helpers import keras2_job
+from helpers.cases import cases
 from helpers.tiers import every_second_day
 
 
 @pytest.mark.tensorflow
 @every_second_day(1)
-def test_correct_tf_keras_job_passes(tmp_path: Path) -> None:
-    keras2_job.assert_passed(keras2_job.judged(tmp_path, "data", TF_USE_LEGACY_KERAS="1"))
+@cases("data", pytest.param(keras2_job.SCRIPT, marks=pytest.mark.smoke_full))
+def test_correct_tf_keras_job_passes(tmp_path: Path, data: str) -> None:
+    keras2_job.assert_passed(keras2_job.judged(tmp_path, data, TF_USE_LEGACY_KERAS="1"))
 
 
 @pytest.mark.smoke_full

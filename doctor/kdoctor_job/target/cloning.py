@@ -129,10 +129,9 @@ class _Copies:
                 name = "_distribute_strategy" if hasattr(one, "_distribute_strategy") else "_distribution_strategy"
                 vars(one)[name] = tf.distribute.get_strategy() if tf.distribute.has_strategy() else None
         own = {id(layer) for layer in (made, *layers_of(made))}
-        copied = [
-            one for one in self._made.values() if isinstance(one, self._keras.layers.Layer) and id(one) not in own
-        ]
-        vars(made)[REACHED] = copied
+        copied = [one for one in self._made.values() if isinstance(one, self._keras.layers.Layer)]
+        metric = self._keras.metrics.Metric  # a layer in Keras 2
+        vars(made)[REACHED] = [one for one in copied if id(one) not in own and not isinstance(one, metric)]
         return made
 
     def _keep(self, value: Any, made: Any) -> Any:

@@ -52,7 +52,7 @@ def until_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
     ("model.fit(x, y, batch_size=2)", {"batch_size": 2}),
     ("model.fit(tf.data.Dataset.from_tensors((x, y)), None, None, 7)", {"batch_size": None, "epochs": 7}),
     (CAUGHT, {"epochs": 3}),
-    (OWN_FIT + "model.fit(x, y, epochs=2, class_weight={0: 1.0})", {"epochs": 2, "class_weight": {0: 1.0}}),
+    (OWN_FIT + "model.fit(x, y, epochs=2, workers=4, class_weight={0: 1.0})", {"epochs": 2, "class_weight": {0: 1.0}}),
 )
 def test_arguments_of_the_first_fit(until_fit: Callable[..., Any], lines: str, expected: dict[str, Any]) -> None:
     model, data, arguments = until_fit(NET + lines + "\nmodel.fit(None)\n")

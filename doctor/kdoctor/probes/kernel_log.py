@@ -63,6 +63,8 @@ _REGION = re.compile(
     rf"^[\w-]+ {_ADDRESS}: BAR (?P<bar>[0-5])\b(?!.*\[io ).*(?P<end>assigned|to assign|no space|t assign)"
 )
 """Whether the kernel found address space for a region of memory of a device. Of several lines the last one counts."""
+_ASSIGNED = ": assigned"
+"""It says so of every device of a machine. Only a region for which it found none before is of interest."""
 _ANY_ADDRESS = re.compile(rf"(?:(?<![\w:.])|(?<=PCI:)){_ADDRESS}(?!\w|:\w)")
 
 
@@ -135,7 +137,7 @@ class LogReader:
         self._gpus: set[str | None] = set()
         """The addresses of NVIDIA's GPUs."""
         self._regions: dict[tuple[str | None, str], Line | None] = {}
-        """The regions of memory of all devices, with the line that says that one got no address space."""
+        """Regions of memory that got no address space, with the line that says so; None if they got it later."""
         self._lines = 0
         self._unclassified = 0
         self._harmless: set[bytes] = set()
@@ -143,7 +145,7 @@ class LogReader:
 
     def read_block(self, block: bytes) -> None:
         """Read complete lines. Blocks in which no driver says anything are only counted."""
-        if self._first is None or self._has_sign(block):
+        if self._first is None or self._has_sign(block) or (self._regions and _ASSIGNED.encode() in block):
             self.is_mixed = self.is_mixed or bool(FOREIGN.search(block))
             for line in block.decode("utf-8", "replace").splitlines():
                 self.read(line)
@@ -170,7 +172,7 @@ class LogReader:
         is_rest = bool(self._begun) and raw[:1].isspace() and "NVRM" not in raw
         raw = f"{self._begun} {raw.strip()}" if is_rest else raw
         self._begun = ""
-        if not RELEVANT.search(raw):
+        if not RELEVANT.search(raw) and not (self._regions and _ASSIGNED in raw):
             self._named = None
             if self._first is None and raw.strip():
                 self._first = split_line(raw)

@@ -270,14 +270,14 @@ RELEVANT = re.compile(
     r"|Hardware Error|DMAR: |AMD-Vi: |arm-smmu-v|arm-smmu .*iommu: U|Kernel panic - not|(?:Panic|Oops)#\d+ Part"
     r"|BUG: (?:unable|kernel|soft|Bad)|ut of memory: Kill|oom-killer|Loading of [um]|Lockdown: "
     r"|Linux version| in lib|\"MESSAGE\" : \[$| \[#\d"
-    r"| blocked for more| state:D|vfio-pci .*(?:power state|giving up)|: BAR \d|: \[10de:| Comm: (?:nv|irq/\d+-|UVM )"
+    r"| blocked for more| state:D|vfio-pci .*(?:power state|giving up)|: BAR \d.*(?:t|to) assign|: BAR \d.* no space|: \[10de:| Comm: (?:nv|irq/\d+-|UVM )"
 )
 """A line without any of these words is about something else."""
 
 SIGNS = tuple(
     b"#|vfio-pci|NVRM|nvidia|NVIDIA|ouveau|ernel module|NV_|Xid|AER: |DPC: | Error|EDAC |DMAR: |AMD-Vi: |arm-smmu"
     b"|panic - not|BUG: |ut of memory: Kill|oom-killer|Loading of |Lockdown: |Linux version| in lib|nvc:|MESSAGE"
-    b"|: BAR |: [de:| Comm: ".split(b"|")
+    b"|t assign|to assign| no space|: [de:| Comm: ".split(b"|")
 )
 """A block of lines without any of these has no line that ``RELEVANT`` finds. None has a digit."""
 FOREIGN = re.compile(rb"NVIDIA-SMI|NVSMI LOG|<nvidia_smi_log")

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from kdoctor.facts import PackageFault, SmokeCase, SmokeRun, SmokeRuns, Unavailable
 from kdoctor.facts.plausible import plausible
 from kdoctor.probes.probe import Context
-from kdoctor.probes.process.child import ChildEnd
+from kdoctor.probes.process.child import ChildEnd, ChildrenEnded
 from kdoctor.probes.process.launch import program_argv
 from kdoctor.probes.process.records import RecordError, build
 from kdoctor.probes.process.run_folder import run_folder
@@ -136,6 +136,8 @@ class SmokeSession:
         self._signal: str | None = None
         self._running: dict[tuple[str, str], str] = {}
         """The cases that have begun and not ended, with their last phase."""
+        self._begun: dict[tuple[str, str], Mapping[str, Any]] = {}
+        """What they have reported."""
         self._faults: tuple[PackageFault, ...] = ()
         self._stacks: str | None = None
         self._stderr_tail: str | None = None
@@ -161,6 +163,9 @@ class SmokeSession:
                     keep_records=False,
                     first_record_s=self._settings.import_deadline_s + _START_S,
                 )
+            except (ChildrenEnded, KeyboardInterrupt):
+                self._keep_begun()
+                raise
             except (OSError, RuntimeError) as error:
                 self._failure = f"{self._context.python} could not be started: {error}"
             else:
@@ -171,6 +176,15 @@ class SmokeSession:
                     without = shutil.ignore_patterns(_TEMPORARY)
                     shutil.copytree(folder, self._settings.artifacts, ignore=without, dirs_exist_ok=True)
         return self.known()
+
+    def _keep_begun(self) -> None:
+        """Keep what the job of the user has shown before the run ended. Other cases are short, and mean little then."""
+        with self._lock:
+            for (name, case), phase in self._running.items():
+                progress, reason = self._progress[name], f"the run ended in phase {phase or 'import'}"
+                if progress.scenario.needs_options:
+                    facts = {**self._begun.get((name, case), {}), "outcome": "skipped", "skip_reason": reason}
+                    progress.cases[case] = _case_of(case, facts)
 
     def known(self) -> SmokeRuns:
         """The runs so far. A scenario without any result is ``Unavailable``."""
@@ -270,6 +284,7 @@ class SmokeSession:
             progress.started = now if progress.started is None else progress.started
             place = record.scenario, case
             self._running[place] = detail or self._running.get(place, "")
+            self._begun[place] = record.facts
             if kind == "ended":
                 del self._running[place]
                 progress.ended = now

@@ -72,8 +72,12 @@ class RunningCase:
         self._facts: Facts = {}
         self._end: Optional[Facts] = None
 
-    def advance(self, on_phase: Callable[[Facts, str], None]) -> Optional[Facts]:
-        """Read new events; returns the case's facts once its process has ended."""
+    def advance(self, on_phase: Callable[[Facts, Facts], None]) -> Optional[Facts]:
+        """Read new events; returns the case's facts once its process has ended.
+
+        Args:
+            on_phase: gets the job and the facts so far, with the phase that begins.
+        """
         status = self._process.poll()
         self._read_events(on_phase)
         if status is not None:
@@ -90,7 +94,7 @@ class RunningCase:
         """Id of its process."""
         return self._process.pid
 
-    def _read_events(self, on_phase: Callable[[Facts, str], None]) -> None:
+    def _read_events(self, on_phase: Callable[[Facts, Facts], None]) -> None:
         with self._files.events.open("rb") as file:
             file.seek(self._events_read)
             *lines, _incomplete = file.read().split(b"\n")
@@ -100,7 +104,7 @@ class RunningCase:
             self._facts.update(event.get("facts", {}))
             self._facts.update(progress_of(event))
             if "phase" in event:
-                on_phase(self.job, event["phase"])
+                on_phase(self.job, self._facts)
             if event.get("imported"):
                 self._ends = time.monotonic() + self.job["deadline_s"]
             self._end = event.get("end", self._end)

@@ -79,7 +79,7 @@ class _Runner:
 
     def _advance(self) -> None:
         for case in list(self._running):
-            facts = case.advance(lambda job, phase: self._send("phase", job, phase=phase))
+            facts = case.advance(lambda job, so_far: self._send("phase", job, phase=so_far["phase"], facts=so_far))
             if facts is not None:
                 self._running.remove(case)
                 end_adopted(one.pid for one in self._running)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -181,16 +182,18 @@ smoke.session(fake, isolation=sys.argv[3], on_event=lambda event: print(event.de
 """
 
 
-@ISOLATIONS
-def test_interruption_keeps_results_and_leaves_no_process(tmp_path: Path, isolation: str) -> None:
+@cases(("fork", ""), ("fresh", ""), ("fork", "kdoctor check --model"))
+def test_interruption_keeps_results_and_leaves_no_process(tmp_path: Path, isolation: str, needs_options: str) -> None:
     where = smoke.context(KDOCTOR_TEST_MARK=str(tmp_path))
     waiting = threading.Event()
 
     def watch(event: SmokeEvent) -> None:
-        if event.kind == "ended":
+        if event.detail == "second":
             waiting.set()
 
-    fake = smoke.scenario(tmp_path, quick="case.note(replicas=1)", slow="import time\ntime.sleep(60)")
+    slow = "import time\ncase.phase('first')\ncase.note(replicas=3)\ncase.phase('second')\ntime.sleep(60)"
+    fake = smoke.scenario(tmp_path, quick="case.note(replicas=1)", slow=slow)
+    fake = replace(fake, needs_options=needs_options)
     running = smoke.session(fake, where, watch, isolation=isolation, parallel=1)
 
     def interrupt() -> None:
@@ -202,7 +205,9 @@ def test_interruption_keeps_results_and_leaves_no_process(tmp_path: Path, isolat
         running.run()
     known = running.known().runs[fake.id]
     assert isinstance(known, SmokeRun)
-    assert [case.name for case in known.cases] == ["quick"]
+    begun = [("slow", "skipped", 3, "the run ended in phase second")] if needs_options else []
+    found = [(case.name, case.outcome, case.replicas, case.skip_reason) for case in known.cases]
+    assert found == [("quick", "trained", 1, None), *begun]
     assert known.failure is None
     assert left_of(str(tmp_path)) == []
 

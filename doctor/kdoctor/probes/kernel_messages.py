@@ -270,7 +270,8 @@ RELEVANT = re.compile(
     r"|Hardware Error|DMAR: |AMD-Vi: |arm-smmu-v|arm-smmu .*iommu: U|Kernel panic - not|(?:Panic|Oops)#\d+ Part"
     r"|BUG: (?:unable|kernel|soft|Bad)|ut of memory: Kill|oom-killer|Loading of [um]|Lockdown: "
     r"|Linux version| in lib|\"MESSAGE\" : \[$| \[#\d"
-    r"| blocked for more| state:D|vfio-pci .*(?:power state|giving up)|: BAR \d.*(?:t|to) assign|: BAR \d.* no space|: \[10de:| Comm: (?:nv|irq/\d+-|UVM )"
+    r"| blocked for more| state:D|vfio-pci .*(?:power state|giving up)|: BAR \d.*(?:to? assign| no space)|: \[10de:"
+    r"| Comm: (?:nv|irq/\d+-|UVM )"
 )
 """A line without any of these words is about something else."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -28,6 +28,8 @@ _SHOWN = 6
 NEAR = 60
 """Lines between a traceback and the message that explains it."""
 _LAST = 2
+_VAGUE = re.compile(rf"{INFORMS.pattern}|^\s*(?:-+> ?)?\d+ {{2,}}\S")
+"""Lines that need not be about the failure: by their level, or as code around a line that IPython shows."""
 _SAID = re.compile(r"(?<=: ).{10,60}")
 """The beginning of a message, which can be recognised in another one."""
 _GENERIC = re.compile(
@@ -89,23 +91,24 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
     events = [*found.events, *hangs(found, known)]
     ruled_out: dict[str, str] = {}
     possible = [event for event in events if not _is_ruled_out(event, found, ruled_out)]
-    groups = _grouped(_most_specific(possible, found))
-    for group in groups:
-        _weigh(group, found)
+    groups = _groups(possible, found)
     order = _order(found)
     ruled_out |= {group.failure.id: "training went on" for group in groups if _went_on(group, found)}
     groups = [group for group in groups if not _went_on(group, found)]
     groups.sort(key=lambda group: (group.doubts > 0 and bool(group.against), order(group.first)))
-    unknown = _unknown(found, groups)
     roots = _fold(groups, order)
     passed = [group for group in roots if _passed(group, found)]
+    unknown = _unknown(found, [group for group in groups if group not in passed])
     fatal = [group for group in roots if group.fatal and group not in passed]
     mild = [group for group in roots if not group.fatal and group not in passed]
     failed = next((line for line in unknown if line.score > _FAILED), None)
     if failed and not fatal and all(TITLE in line.text for line in unknown):
-        # The log ends before the exception. A loss that was not finite is the nearest to a cause.
+        # The log ends before the exception. The nearest to a cause is a loss that was not finite, or the message of
+        # an operation that ended, which TensorFlow writes as information.
         silent = [group for group in mild if group.failure.kind == "silent"]
-        mild, fatal = [group for group in mild if group not in silent], silent
+        told = _groups([event for event in possible if not event.failure.harmless], found)
+        aborted = [group for group in told if group.fatal and not _passed(group, found)]
+        mild, fatal = [group for group in mild if group not in silent], silent or aborted
     if failed and not fatal:
         return Verdict([], [*mild, *passed], ruled_out, unknown)
     follows = bool(fatal) and (fatal[0].failure.follows or fatal[0].first.at_end)
@@ -247,12 +250,14 @@ def _most_specific(events: list[Event], found: Scan) -> list[tuple[Event, list[s
     return chosen
 
 
-def _grouped(events: list[tuple[Event, list[str]]]) -> list[Group]:
+def _groups(events: list[Event], found: Scan) -> list[Group]:
     groups: dict[str, Group] = {}
-    for event, others in events:
+    for event, others in _most_specific(events, found):
         group = groups.setdefault(event.name, Group(event.failure, event, []))
         group.events.append(event)
         group.alternatives = list(dict.fromkeys([*group.alternatives, *others]))
+    for group in groups.values():
+        _weigh(group, found)
     return list(groups.values())
 
 
@@ -279,7 +284,7 @@ def _weigh(group: Group, found: Scan) -> None:
     if failure.follows:
         group.doubts += 1
         group.reasons += [f"the line before it is {first.before!r:.160}"] if first.before else []
-    if group.certainty == _CERTAINTIES[-1] and all(INFORMS.search(event.text) for event in group.events):
+    if group.certainty == _CERTAINTIES[-1] and all(_VAGUE.search(event.text) for event in group.events):
         group.doubts += 1
     last = words_after(found, group.events[-1]) if failure.kind == "registration" else None
     if failure.without_gpus and not group.is_raised:
@@ -329,15 +334,6 @@ def _root(group: Group, explained: Mapping[int, Group]) -> Group:
     return group
 
 
-def _traceback_after(place: tuple[int, int], errors: list[ErrorLine]) -> Iterator[ErrorLine]:
-    log, line = place
-    for error in sorted(errors, key=lambda error: error.line):
-        if error.log == log and line < error.line < line + NEAR:
-            yield error
-            if error.score == EXCEPTION:
-                return
-
-
 def _repeats(later: ErrorLine, first: ErrorLine) -> bool:
     """Whether an exception passes on what an earlier line of the process said, or is what that line was about."""
     is_other = later.is_raised and (later.log, later.rank) == (first.log, first.rank) and later.text != first.text
@@ -355,12 +351,11 @@ def _unknown(found: Scan, groups: list[Group]) -> list[ErrorLine]:
         if group.fatal
     ]
     order = _order(found)
-    ignored = {id(error) for place in found.ignored for error in _traceback_after(place, found.errors)}
     last = [*last_words(found)]
     lines = [
         error
         for error in sorted([*found.errors, *last], key=order)
-        if id(error) not in ignored
+        if error.score
         and (error.line >= found.passed.get(error.log, 0) or (error.score == EXCEPTION and _may_end(error, found)))
         and (error.score >= _FAILED or error.line >= found.progress.get(error.log, 0))
         and not any(log == error.log and start < error.line < end for log, start, end in known)

@@ -20,7 +20,8 @@ END = 20
 _FAILURE = re.compile(
     r"(?i)\b(?:fail\w*|fatal|(?:mpi_)?abort\w*|crash\w*|died|kill(?:ed|ing)|panic\w*|denied|exception|corrupt\w*"
     r"|violation|cannot|can't|unable|not found|no such|preempt\w*|evicted|out.of.memory|time(?:out|d out)"
-    r"|signal \d+|sig[a-z]{3,4})\b|\bErrors?\b|\berror:"
+    r"|signal \d+|sig[a-z]{3,4}|mismatch\w*|expected\b.{1,80}\bbut (?:got|found|received)|not defined)\b"
+    r"|\bErrors?\b|\berror:"
 )
 _WELL = re.compile(
     r"(?i)\b(?:0|no|without)(?: \w+)? (?:fail|error)|\binfo\b|\berror rate\b|^\W*(?:saved|wrote|written|exported)\b"
@@ -33,8 +34,8 @@ _EXCEPTION = re.compile(r"[\w.]{1,120}(?:Error|Exception): \S")
 _SIGNALS = frozenset(name.casefold() for name in map(signal.strsignal, signal.valid_signals()) if name)
 """What a shell writes where a signal ended a program."""
 _STACK = re.compile(
-    r'\s*File "[^"]+", line \d+, in |\s*\[\[\{\{node |.*\[Op:\w+\]|\d+ derived errors ignored'
-    r"|(?:Call a|A)rguments received by|\s+raise [A-Z]\w+"
+    r'\s*(?:>>> +)?File "[^"]+", line \d+, in |(?:File )?\S+\.py\S* in \w+\(|-{2,}> ?\d+ |\s+\u2022 \w+='
+    r"|\s*\[\[\{\{node |.*\[Op:\w+\]|\d+ derived errors ignored|(?:Call a|A)rguments received by|\s+raise [A-Z]\w+"
 )
 _NODE = re.compile(r"\[\[|\[Op:")
 INFORMS = re.compile(r"(?:^|[\s:])[IW](?:\d{4} | (?:tensorflow|external)/)|\b(?:INFO|WARNING|\w{0,20}Warning): ?")
@@ -45,7 +46,7 @@ _RESULT = re.compile(
     r"(?i)^(?!.*(?:fail|error\b(?! \d)|\bno[tr]?\b|miss|cannot|abort|/step|it/s))"
     r".*\b(?:done|success\w*|finished|completed?|saved|written|exported|early stopping|restoring model weights"
     r"|(?:total|execution|overall) (?:\w+ )?time\b.*\d"
-    r"|(?:\w*(?:loss|acc\w*|error|auc|score|precision|recall|m[as]e))\W{1,4}\d)"
+    r"|(?:\w*(?:loss|acc\w*|error|auc|score|precision|recall|m[as]e)(?: \([^)]{1,20}\))?)\W{1,4}\d)"
 )
 """A last line with what a job has done."""
 _STEP = re.compile(r"(?i)\b(?:step|iter\w{0,10}|batch)\W{0,3}(?P<step>\d+)(?!\d|/(?P=step)\b).{0,100}loss\b")
@@ -57,7 +58,7 @@ _NO_WORDS = re.compile(
     r"|.*\(core dumped\)|(?i:.*\b(?:gpus?|cuda|devices?)\b)|\W*(?:False|\d[\d.]*)?\W*$"
 )
 """What TensorFlow writes while it starts, and what a program that looks for GPUs writes."""
-_INTERRUPTED = re.compile("^KeyboardInterrupt$")
+_INTERRUPTED = re.compile("^KeyboardInterrupt:?$")
 
 
 def hangs(found: Scan, known: KnownFailures) -> Iterator[Event]:
@@ -85,7 +86,7 @@ def last_words(found: Scan) -> Iterator[ErrorLine]:
         # Indented lines continue the one before, and an exit code says nothing.
         said = [item for item in tail[-END:] if not EXIT_CODE.search(item[1].text)]
         pieces = [(_PIECE, *_said_at(item, tail)) for item in _pieces(said)]
-        last = [item for item in said if not item[1].text[0].isspace()]
+        last = [item for item in said if not item[1].text[0].isspace()] or said
         speaks = [(_WORDS, *item) for item in last[-1:] if _speaks_of_failure(item[1].text)]
         is_open = all(error.log != log or EXIT_CODE.search(error.text) for error in found.errors)
         for score, number, line in (*speaks, *(pieces[-1:] if is_open else [])):

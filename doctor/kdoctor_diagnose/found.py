@@ -72,8 +72,6 @@ class Scan:
     """The log and number of the last such line."""
     versions: dict[str, str] = field(default_factory=dict)
     errors: list[ErrorLine] = field(default_factory=list)
-    ignored: list[tuple[int, int]] = field(default_factory=list)
-    """The logs and lines after which the traceback of an ignored exception comes."""
     names: list[str] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)

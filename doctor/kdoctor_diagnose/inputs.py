@@ -52,6 +52,8 @@ class Log:
     """Reads it. Raises ``UsageError`` if it cannot, and ``PartlyReadError`` after what is read."""
     is_finished: Callable[[], bool] = bool
     """Whether it shows, besides its lines, that what was run ended without an exception."""
+    passed: Callable[[], int] = int
+    """The number of its first lines after which it is sure that what was run went on."""
 
 
 def logs_of(names: Sequence[str], stdin: BinaryIO) -> tuple[list[Log], list[str]]:
@@ -107,7 +109,7 @@ def _of_file(path: Path, name: str) -> Log:
     if path.suffix != ".ipynb":
         return Log(name, lambda: _decoded(_file(path)))
     read = cache(partial(_notebook, path))
-    return Log(name, lambda: _decoded(iter([read()[0]])), lambda: read()[1])
+    return Log(name, lambda: _decoded(iter([read()[0]])), lambda: read()[1], lambda: read()[2])
 
 
 def _file(path: Path) -> Iterator[bytes]:
@@ -156,7 +158,7 @@ def _decoded(blocks: Iterator[bytes]) -> Iterator[bytes]:
     A log that was truncated while its program wrote on begins with zero bytes, as many as it had bytes before.
     """
     first = next(blocks, b"")
-    encoding = next((name for mark, name in _UTF16.items() if first.startswith(mark)), None)
+    encoding = next((name for mark, name in _UTF16.items() if first.startswith(mark)), None) or _unmarked(first)
     if encoding:
         decoder = codecs.getincrementaldecoder(encoding)("replace")
         for block in itertools.chain([first], blocks):
@@ -172,30 +174,48 @@ def _decoded(blocks: Iterator[bytes]) -> Iterator[bytes]:
         yield text
 
 
+def _unmarked(block: bytes) -> str | None:
+    """The encoding of UTF-16 without its mark, by the zeros in every second byte."""
+    low, high = block[:_SAMPLE:2], block[1:_SAMPLE:2]
+    sides = (("utf-16-le", high, low), ("utf-16-be", low, high))
+    return next((name for name, zeros, text in sides if zeros.count(0) > len(zeros) / 2 > 5 * text.count(0)), None)
+
+
 _PROGRAM = re.compile(r"(?m)^\s*(?:!.*\b(?:python[\d.]*|\w*run|bash|sh)\b|%%(?:bash|sh|script))")
 """How a cell starts a program, whose end it does not show."""
 
 
-def _notebook(path: Path) -> tuple[bytes, bool]:
-    """What its cells printed, and whether all that did have ended: a cell gets its number then."""
+def _notebook(path: Path) -> tuple[bytes, bool, int]:
+    """What its cells printed, whether all that did have ended (a cell gets its number then), and the lines to pass.
+
+    Of the cells that failed the last one counts, and ends the log: what was run before has passed, and nothing that was
+    run after it shows that it did not fail.
+    """
     with _as_usage_errors(path):
         content = read_bounded(path, _NOTEBOOK_BYTES)
     try:
         cells = json.loads(content)["cells"]
         ran = [cell for cell in cells if cell.get("outputs")]
-        outputs = [output for cell in ran for output in cell["outputs"]]
-        text = "".join(text for output in outputs for text in _texts(output)).encode("utf-8", "replace")
+        failed = [place for place, cell in enumerate(ran) if any(map(_is_error, cell["outputs"]))][-1:]
+        ran = ran[: failed[0] + 1] if failed else ran
+        before = [out for cell in ran[:-1] for out in cell["outputs"] if not _is_error(out)]
+        parts = ["".join(map(_text, outputs)) for outputs in (before, *(cell["outputs"] for cell in ran[-1:]))]
+        text = "".join(parts).encode("utf-8", "replace")
         ended = all(
             cell.get("execution_count") and not _PROGRAM.search("".join(cell.get("source", ""))) for cell in ran
         )
-        return text, bool(ran) and ended and all(output.get("output_type") != "error" for output in outputs)
+        return text, bool(ran) and ended and not failed, parts[0].count("\n") if failed else 0
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UsageError(f"{path}: not a notebook: {type(error).__name__}: {error}") from error
 
 
-def _texts(output: dict[str, Any]) -> Iterator[str]:
+def _is_error(output: dict[str, Any]) -> bool:
+    return output.get("output_type") == "error"
+
+
+def _text(output: dict[str, Any]) -> str:
     """The text of an output: a stream, the traceback of an error, or a displayed text."""
     parts = output.get("text") or output.get("traceback") or (output.get("data") or {}).get("text/plain") or ()
     joint = "\n" if "traceback" in output else ""
     text = parts if isinstance(parts, str) else joint.join(str(part) for part in parts)
-    yield text if text.endswith("\n") else f"{text}\n"
+    return text if text.endswith("\n") else f"{text}\n"

@@ -5,18 +5,20 @@ import re
 from typing import cast
 
 from kdoctor_diagnose.model import Owner
+from kdoctor_diagnose.tracebacks import SEPARATOR, is_library
 
 LOOK: dict[Owner, str] = {
     "program": "Read the line of the program that raised it, and what it is given.",
     "data": "Look for the record or file in the data, and leave it out or make it again.",
     "machine": "Look at the machine: disk, memory, network, driver.",
-    "environment": "Look at the installed packages and their versions: pip check.",
+    "environment": "Look whether the job ran in its environment, and at the packages and versions in it: pip check.",
     "undecided": "Read the line of the program that it names, and what it is given; then the log before it.",
 }
 """What to look at, in a sentence."""
 _WORDS: dict[Owner, str] = {
-    "machine": r"MemoryError|\[Errno (?:5|12|28|116|121|122)\]|(?i:input/output error)|No space left|Stale file handle"
-    r"|[Qq]uota ?[Ee]xceeded|Cannot allocate memory|Connection(?:Refused|Reset|Aborted)?Error|TimeoutError"
+    "machine": r"MemoryError|\[Errno (?:5|1[126]|2[348]|30|11[0136]|12[12])\]|(?i:input/output error)"
+    r"|No space left|Stale file handle|[Qq]uota ?[Ee]xceeded|Cannot allocate memory"
+    r"|Connection(?:Refused|Reset|Aborted)?Error|TimeoutError"
     r"|CUDA_ERROR(?!_STREAM_CAPTURE)|CU(?:BLAS|DNN)_STATUS|hipError|HIP_ERROR|miopenStatus|NCCL (?:operation|error)"
     r"|ncclComm|OutOfMemory|[Tt]imed out|(?:exceeded|maximum).{0,30} time\b|Name or service not known|nodes are avail"
     r"|URL fetch fail|\w+(?:Died|Lost|Crashed)\w*Error|\b[Nn]o (?:\w+ )?GPUs?\b|requested GPUs"
@@ -28,14 +30,14 @@ _WORDS: dict[Owner, str] = {
     r"|registered (?:compiler|transfer manager|platform)|not supported on (?:this )?platform|PJRT",
     "data": r"corrupt|Unknown image file format|unknown format starting with|[Dd]ecod|truncated|batch tensors"
     r"|BadZipFile|BadGzipFile|EOFError|\bFeature: .* (?:is required|could not be)|[Cc]ould not parse example"
-    r"|ParserError|Invalid (?:JPEG|PNG|GIF)|UnidentifiedImageError|tensor to the batch|format to read the specified"
+    r"|ParserError|(?:identify|[Ii]nvalid) (?:image|JPEG|PNG|GIF)|tensor to the batch|format to read the specified"
     r"|Expect \d+ fields|Field \d+ .*is not a valid|[Ff]ailed to parse|invalid literal for|could not convert string"
     r"|_src\.empty\(\)|not (?:found )?in (?:index|axis)\b",
 }
 _OWNERS = {owner: re.compile(words) for owner, words in _WORDS.items()}
 """The first that matches counts: a message that names the data or the machine says more than the class."""
 _PROGRAM = re.compile(
-    r"(?i:no such file|cannot find the (?:file|path)|^\S+: error: )|Permission denied|No module named|[Ss]hapes?\b"
+    r"(?i:no such file|cannot find the (?:file|path)|^\S+: error: )|Permission denied|[Ss]hapes?\b"
     r"|same first dimension|tensors to be on the same device|^(?:numpy\..*)?_?\w*(?:Tensor|Tracer|Graph|UFunc)\w*Error"
 )
 """What is a mistake of programs where neither class nor status says anything."""
@@ -53,8 +55,18 @@ _OTHERS = re.compile(
     r"packages[/\\](?!(?:tensorflow\w*|keras|tf_keras|jax|jaxlib|torch)[/\\])|[/\\]lib[/\\]python[\d.]+[/\\](?!\w+-p)"
 )
 """A file of a library that is not a framework: a framework also raises the mistakes of programs."""
+_MISSING = re.compile(r"No module named ['\"]?(?P<name>\w+)")
+_OWN_MODULE = re.compile(
+    r"(?:dataset|(?:data|model|train|test|util|helper|config|loss|layer|net|network|metric|tool|option)"
+    r"(?:e?s|er|ing|_?loader|_\w+)?|src|lib|core|common|my_\w+|preprocess\w*)$"
+)
+"""How programs call their own modules. The name of a package says what it is for."""
+_READERS = re.compile(
+    r"(?:packages[/\\]|^)(?:pandas|PIL|h5py|pycocotools)[/\\]|[/\\]keras(?:_|[/\\])preprocessing[/\\]"
+)
+"""A file of a library that reads data."""
 _INTERFACE = re.compile(
-    "has no attribute|unexpected keyword argument|multiple values for|cannot import name|No module named|positional arg"
+    "has no attribute|unexpected keyword argument|multiple values for|cannot import name|positional arg"
 )
 
 
@@ -62,8 +74,12 @@ def owner_of(text: str, file: str = "", program: str | None = None) -> Owner:
     """Whose error it is, as far as its text, the file that raised it and the program's place on the way there say."""
     if "multiprocessing" in file and text.startswith(("EOFError", "ConnectionReset")):  # the peer of a pipe has ended
         return "undecided"
-    if re.search(r"(?:packages[/\\]|^)pandas[/\\]", file) and text.startswith("KeyError"):  # a table has no such column
-        return "data"
+    if _READERS.search(file) and text.startswith(("KeyError", "IndexError", "ZeroDivisionError")):
+        return "data"  # a table has no such column, an image no size
+    missing = _MISSING.search(text)
+    if missing:
+        is_own = _OWN_MODULE.match(missing["name"]) or missing["name"] in SEPARATOR.split(file)[:-1]
+        return "program" if is_own and not is_library(file) else "environment"
     if _OTHERS.search(file) and _INTERFACE.search(text):  # a library asks another one for what it does not have
         return "environment"
     said = next((owner for owner, pattern in _OWNERS.items() if pattern.search(text)), None)

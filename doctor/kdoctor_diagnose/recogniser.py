@@ -12,7 +12,7 @@ from kdoctor.failures.known import KnownFailure
 from kdoctor.failures.pattern import weight
 from kdoctor_diagnose.triggers import compile_triggers, trigger_of
 
-Role = Literal["message", "clue", "unless", "version", "error", "ignored"]
+Role = Literal["message", "clue", "unless", "version", "error"]
 _ROLES: tuple[Role, ...] = ("message", "clue", "unless")
 
 _NUMBER = r"(?P<version>\d+\.\d+[\w.]*)"
@@ -104,9 +104,6 @@ _SCORES: dict[int, tuple[str, ...]] = {
 ERRORS = tuple((score, text) for score, texts in _SCORES.items() for text in texts)
 """How much a line looks like the failure, and the pattern."""
 
-_IGNORED = ("Exception ignored in", "ERROR:asyncio:")
-"""Python writes it before the traceback of an exception that ends nothing, such as one of a finalizer."""
-
 
 @dataclass(frozen=True, eq=False)
 class Rule:
@@ -178,4 +175,3 @@ def _built_in() -> Iterator[tuple[Rule, tuple[str, ...]]]:
         yield Rule("version", text, 0, name=name), (trigger_of(text),)
     for score, text in ERRORS:
         yield Rule("error", text, score), _TRIGGERS.get(text) or (trigger_of(text),)
-    yield Rule("ignored", "|".join(_IGNORED), 0), _IGNORED

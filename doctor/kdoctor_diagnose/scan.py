@@ -51,8 +51,11 @@ _TOGETHER = re.compile(rb"(Epoch \d+/(?!1\n)\d+)\n(?:(?!Epoch |Traceback).*\n){0
 _NO_START = re.compile(rb"(?i)epoch|step|loss|%%|Traceback|%b" % GLOG.pattern)
 """What a first line has whose repetition is not the start of another run."""
 _LOGGED = b"INFO"
-_TITLE = TITLE.encode()
 """In a line of a logger, which is written at once."""
+_TITLE = TITLE.encode()
+_IGNORED, _NEAR = re.compile(rb"Exception ignored in|ERROR:asyncio:"), 3
+"""What Python writes before an exception that ends nothing, such as one of a finalizer, and among how many lines before
+its traceback."""
 _TQDM = (b"it/s", b"s/it")
 _NUMBER = re.compile(rb"[\d?] ?(?:\xc2?[mu\xb5])?$")
 """What a bar has before these; a path or code does not (``ckpt/step_3``, ``git/src``)."""
@@ -92,6 +95,8 @@ def scan(logs: Sequence[Log], recogniser: Recogniser, *, most_bytes: int, deadli
                 raise UsageError(problem) from error
             found.notes.append(problem)
         reader.end(complete=complete)
+        number = len(found.names) - 1
+        found.passed[number] = max(found.passed.get(number, 0), log.passed() if complete else 0)
     return found
 
 
@@ -255,7 +260,7 @@ class _Reader:
     def _find_exception(self, raw: bytes, lines: list[bytes], place: int, number: Callable[[int], int]) -> range:
         """Keep the exception of a traceback that begins on a line, or that a line announces; the lines of only code.
 
-        IPython also shows the code around each line, which may raise other errors.
+        IPython also shows the code around each line, which may raise other errors. An ignored exception ends nothing.
         """
         title, ending = "", None
         if _TITLE in raw:
@@ -263,6 +268,12 @@ class _Reader:
             ending = exception_after(title, lines, place + 1)
         elif raw.rstrip().endswith((b":", b"found.", b").")) or b"has occurred: " in raw:
             ending = passed_on(lines, place)
+        before = [*self._before[-_BEFORE:].splitlines(), *lines[max(0, place - _NEAR) : place]]
+        if any(map(_IGNORED.search, before[-_NEAR if title else -1 :])):
+            line = ending.line if ending else split(clean(raw.decode("utf-8", "replace")))
+            last = ending.place if ending else place
+            self._keep(0, line, number(last), ending or Frames())
+            return range(place, last + 1)
         if ending and ending.text:
             self._raised.add(number(place))  # the title says nothing more
             self._exception(ending, number(ending.place), lines[ending.place])
@@ -362,8 +373,6 @@ class _Reader:
         elif rule.role == "unless" and rule.failure:
             self._found.denied.setdefault(rule.failure.id, mask(line.text))
             self._found.denied_last[rule.failure.id] = (self._number, number)
-        elif rule.role == "ignored" and len(self._found.ignored) < _ERRORS:
-            self._found.ignored.append((self._number, number))
 
     def _time_before(self, lines: list[bytes]) -> float | None:
         for line in reversed(lines or self._before[-_LOOK_BACK:].split(b"\n")):

@@ -48,14 +48,14 @@ _LIBRARY = re.compile(
     r"(?:site|dist)-packages|[/\\]lib(?:64)?[/\\]python\d|[/\\]Lib[/\\]|[/\\]envs[/\\][\w.-]+[/\\]lib[/\\]|^<(?!command)"
     r"|(?i:conda\d?|python[\d.]*)[/\\]lib[/\\]|[/\\]bin[/\\][\w-]+$|[/\\]\.?py(?:charm_helpers|dev)[/\\]"
     r"|[/\\](?:jax|torch|horovod|pyspark|databricks|tensorflow[/\\](?:python|core|compiler))[/\\]"
-    r"|[/\\]keras[/\\](?:src|engine|utils|layers|models|backend|legacy|saving|callbacks|preprocessing|optimizers)[/\\]"
+    r"|[/\\]keras[/\\](?:keras|src|engine|utils|layers|models|backend|legacy|saving|callbacks|preprocessing|optimizers)[/\\]"
     r"|[/\\]_(?!_)\w+\.py$|__autograph_generated_file|\.p[xy][xid]$"
 )
 is_library = _LIBRARY.search
 """Whether a file is not the program's own, by its path."""
 _CAUGHT = re.compile("Exception (?:in|while|during) ")
 """How programs begin the line with which they report an exception that they caught."""
-_USER_CODE = "in user code:"
+_USER_CODE = ("in user code:", "in converted code:")
 """AutoGraph writes the frames of the program and the error behind it, indented."""
 _LONG_NAME = re.compile(r"^(?:tensorflow|jaxlib|keras)\.[\w.]*\.(?=\w)")
 LOG_PREFIX = re.compile(
@@ -75,12 +75,14 @@ _WRAPPER = re.compile(
     r"|.*root error\(s\) found\.?|.*:|)$"
 )
 """What TensorFlow, Keras and Spark say before the message of the error that they pass on. A colon announces it."""
-_SAYS_NOTHING = re.compile(r"Exception encountered|<class '|in user code|From /job|.*(?:[Ee]rror|\bfollowing\b.*):$")
+_SAYS_NOTHING = re.compile(
+    r"Exception encountered|<class '|in (?:user|converted) code|From /job|.*(?:[Ee]rror|\bfollowing\b.*):$"
+)
 """Announcements that say nothing else."""
 NO_MESSAGE = re.compile(
     r"\s*$|\s*File \"|\s{4,}\S|\s*\^|\s*\[\[|Detected at node|Node: |Arguments received|Call arguments|\s*\u2022"
     r"|Original stack|Stack trace|\d+ (?:root|successful|derived)|Traceback|\s*-{4,}|<stack traces|The above exception"
-    r"|During handling|config=|.{1,300}\.py:\d{1,7} \S+"
+    r"|During handling|config=|.{1,300}(?:\.py|>):\d{1,7} \S+"
 )
 """The other lines of such an error: places, nodes and arguments."""
 _NODE = re.compile(r"\s*(?P<text>(?:Detected at node|Node:) ['\"]?[\w./]{1,200})")
@@ -207,7 +209,7 @@ def passed_on(lines: Sequence[bytes], place: int) -> Raised | None:
 
 def message_alone(text: str) -> str:
     """What a line says that reports an error without a traceback: the exception, or the message of native code."""
-    if TITLE in text:
+    if TITLE in text or text.lstrip().startswith('File "'):
         named = JUPYTER.search(text)
         return f"{named['name'] if named else 'Exception'}: the log ends before its message"
     text = LOG_PREFIX.sub("", _QUOTED.sub("", text))
@@ -265,4 +267,4 @@ def _message(head: Line, lines: Sequence[bytes], first: int) -> Iterator[str]:
             indent = line.text[: len(line.text) - len(line.text.lstrip())]
         text = line.text.removeprefix(indent)
         yield text
-        is_user_code = text == _USER_CODE
+        is_user_code = text in _USER_CODE

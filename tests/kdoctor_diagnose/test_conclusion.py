@@ -9,6 +9,7 @@ from kdoctor_diagnose.diagnose import diagnose_text
 from kdoctor_diagnose.found import Event, Scan
 from kdoctor_diagnose.own_error import owner_of
 from kdoctor_diagnose.report.sections import heading
+from kdoctor_diagnose.tracebacks import is_library
 
 
 def failure(name: str, **changes: Any) -> KnownFailure:
@@ -99,6 +100,8 @@ def test_name_that_a_module_of_the_program_lacks_is_its_own_error() -> None:
     ("AttributeError: x has no attribute 'y'", "/home/ada/train.py", "program"),
     ("KeyError: 'y'", "pandas/_libs/index.pyx", "data"),
     ("KeyError: 'y'", "/home/ada/pandas/train.py", "program"),
+    ("ZeroDivisionError: by zero", "/v/lib/python3.9/site-packages/PIL/JpegImagePlugin.py", "data"),
+    ("ZeroDivisionError: by zero", "/v/lib/python3.9/site-packages/keras/preprocessing/image.py", "data"),
     ("EOFError", "/usr/lib/python3.9/multiprocessing/connection.py", "undecided"),
     ("EOFError", "/home/ada/train.py", "data"),
     ("TabError: inconsistent use of tabs", "", "program"),
@@ -109,12 +112,21 @@ def test_name_that_a_module_of_the_program_lacks_is_its_own_error() -> None:
     ("InternalError: x", "", "environment"),
     ("RuntimeError: No CUDA GPUs are available", "", "machine"),
     ("InvalidArgumentError: Cannot batch tensors with different shapes", "", "data"),
+    ("OSError: cannot identify image file 'a.jpg'", "", "data"),
+    ("OSError: [Errno 16] Device or resource busy: '.nfs1'", "", "machine"),
+    ("ModuleNotFoundError: No module named 'imgaug'", "/home/ada/train.py", "environment"),
+    ("ImportError: No module named imgaug", "", "environment"),
+    ("ModuleNotFoundError: No module named 'data_loader'", "/home/ada/train.py", "program"),
+    ("ModuleNotFoundError: No module named 'yolo.ops'", "/home/ada/yolo/train.py", "program"),
+    ("ModuleNotFoundError: No module named 'utils'", "/v/lib/python3.9/site-packages/other/a.py", "environment"),
 )
 def test_owner_depends_on_class_status_and_the_file_that_raised_it(error: str, file: str, owner: str) -> None:
     assert owner_of(error, file) == owner
 
 
 def test_exception_on_the_way_through_the_program_is_its_error_unless_it_says_more() -> None:
+    assert is_library("/src/keras/keras/models.py")
+    assert not is_library("/src/keras/models.py")
     assert owner_of("pyarrow.lib.ArrowInvalid: no Point", program="train.py:3") == "program"
     assert owner_of("ray.exceptions.LocalRayletDiedError: x", program="train.py:3") == "machine"
     cut = diagnose_text('Traceback (most recent call last):\n  File "train.py", line 3, in f\n    f()\n', {}, {}).own

@@ -1,6 +1,9 @@
 """How the logs show that a job ended: well, with a failure, or not at all."""
 
+import pytest
+
 from helpers.cases import cases
+from kdoctor.failures.known import KnownFailure, load_failures
 from kdoctor_diagnose.diagnose import diagnose, diagnose_text
 from kdoctor_diagnose.inputs import Log
 from kdoctor_diagnose.model import Diagnosis
@@ -22,9 +25,17 @@ def text(log: str) -> Diagnosis:
     (f"{FAILS}INFO: Training completed successfully.\n", "no-failure"),
     (f"{FAILS}INFO: Training failed successfully.\n", "not-recognised"),
     (f"{FAILS}Job finished\n", "not-recognised"),
+    (f"/a/epoch_iterator.py:1: UserWarning: Your input ran out of data\n{LAST_BAR}{FAILS}", "not-recognised"),
 )
 def test_only_what_was_surely_written_later_shows_that_a_job_went_on(log: str, conclusion: str) -> None:
     assert text(log).conclusion == conclusion
+
+
+@pytest.mark.parametrize("failure", load_failures().failure_modes[::8], ids=lambda failure: failure.id)
+def test_exception_at_the_end_is_a_failure_whatever_a_training_passed_before(failure: KnownFailure) -> None:
+    for example in failure.examples:
+        found = text(f"{example.log}\nEpoch 1/1\n{LAST_BAR}{FAILS}").conclusion
+        assert found not in {"no-failure", "no-end"}
 
 
 LSF = "Your job looked like:\n{}.\nResource usage summary:\nThe output (if any) is above this job summary.\n"
@@ -51,6 +62,9 @@ def test_summary_of_lsf_says_how_a_job_ended() -> None:
     "terminate called after throwing an instance of 'std::runtime_error'",
     '  File "train.py", line 3, in f\n    f()',
     "segmentation fault",
+    "Expected all tensors to be on the same device, but found at least two devices",
+    "----> 3 model.fit(x)",
+    "File /a/keras/src/trainer.py:12, in fit(self)",
     f'{FAILS[:34]}\n  File "/a/git/src/train.py", line 3, in f\n    save(f"s3/step_{{n}}", loss=0.5)',
 )
 def test_last_line_that_speaks_of_a_failure_is_one(line: str) -> None:

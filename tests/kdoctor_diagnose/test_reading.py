@@ -49,6 +49,7 @@ def first(diagnosis: Diagnosis) -> tuple[str, int, str | None]:
     f"a\n1/2 ━━{chr(8) * 20}{ERROR}\n".encode(),
     b"\xff\xfe\xfd"[:1] + f"a\n{ERROR}\n".encode(),
     f"a\n{ERROR}\n".encode("utf-16-be"),
+    f"8/8 {chr(0x2501) * 20} 1s 2ms/step\n{ERROR}\n".encode("utf-16-le"),
     b"\0" * (3 << 20) + f"a\n{ERROR}\0\n".encode(),  # truncated while its program wrote on
     ids=[
         "plain",
@@ -61,6 +62,7 @@ def first(diagnosis: Diagnosis) -> tuple[str, int, str | None]:
         "backspace",
         "not utf8",
         "utf16 unmarked",
+        "utf16 unmarked with bars",
         "zeros",
     ],
 )
@@ -244,6 +246,16 @@ def test_log_without_a_cause(log: str, conclusion: str) -> None:
 def test_code_that_ipython_shows_around_a_line_is_not_a_message() -> None:
     head = "ValueError                  Traceback (most recent call last)\nCell In[1], line 1\n----> 1 f()\n"
     assert text(f"{head}    300   raise {ERROR}\n--> 303   raise ValueError(x)\n\nValueError: x\n").causes == []
+    code = "    300       'Need to be inside \"with strategy.scope()\" for %s' %\n--> 303   raise R(\n"
+    cut = text(f"{head}{code}")
+    assert [(cause.id, cause.certainty) for cause in cut.causes] == [("model_outside_scope", "likely")]
+
+
+def test_message_before_a_cut_traceback_is_the_cause_although_it_may_be_ignored() -> None:
+    ignored = "(DEBUG INFO) Executor start aborting (this does not indicate an error and you can ignore this message): "
+    title = "a.UnknownError  Traceback (most recent call last)"
+    found = text(f"{ignored}UNKNOWN: Error invoking NCCL: unhandled cuda error\n{title}\n")
+    assert [(cause.id, cause.certainty) for cause in found.causes] == [("nccl_cuda_error", "possible")]
 
 
 def test_notebook_outputs_are_read(tmp_path: Path) -> None:
@@ -270,6 +282,20 @@ def test_end_of_a_notebook(tmp_path: Path, number: int | None, source: str, prin
     path = tmp_path / "train.ipynb"
     path.write_text(json.dumps({"cells": [first, last]}))
     assert read(path).conclusion == conclusion
+
+
+def test_last_cell_that_failed_is_the_answer(tmp_path: Path) -> None:
+    def failed(name: str) -> dict[str, object]:
+        title = f"{name}   Traceback (most recent call last)"
+        lines = [title, "<ipython-input-3-1> in <module>", "----> 1 f()", f"{name}: "]
+        return {"outputs": [{"output_type": "error", "traceback": lines}], "execution_count": 3}
+
+    saved = {"outputs": [{"text": "UsageError: no magic\nacc 0.9, saved\n"}], "execution_count": 4}
+    path = tmp_path / "train.ipynb"
+    path.write_text(json.dumps({"cells": [failed("KeyError"), saved, failed("TabError"), saved]}))
+    assert [line.text for line in read(path).lines] == ["TabError"]
+    path.write_text(json.dumps({"cells": [saved, failed("KeyboardInterrupt"), saved]}))
+    assert [cause.id for cause in read(path).causes] == ["cancelled"]
 
 
 def test_folder_and_stdin_are_read(tmp_path: Path) -> None:

@@ -98,6 +98,7 @@ def test_message_of_one_line_is_what_it_says(line: str, said: str) -> None:
 
 @cases(
     ([b"InternalError: Graph execution error:", b"", b"Detected at node A", b"wrong"], "InternalError: wrong"),
+    ([b"TypeError: in converted code:", b"    <ipython-input-1-2>:7 f  *", b"    TypeError: no"], "TypeError: no"),
     ([b"a.InternalError: From /job:worker/task:0:", b"Halted:", b"\t [[{{node A}}]]"], "a.InternalError: Halted:"),
     ([b"ImportError: Failed, because of this error:", b"no module"], "ImportError: no module"),
     ([b"ImportError: Failed:"], "ImportError: Failed:"),

@@ -1,5 +1,6 @@
 """The history as text. Pure."""
 
+import functools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -29,9 +30,8 @@ Results = Mapping[str, Mapping[str, Any]]
 """Check id to its result in a JSON report."""
 
 
-def _word(conclusion: str) -> str:
-    """``READY`` for ``pass``, as in the report."""
-    return CONCLUSIONS[Conclusion(conclusion)]
+_WORDS = {conclusion.value: CONCLUSIONS[conclusion] for conclusion in Conclusion}
+"""``READY`` for ``pass``, as in the report."""
 
 
 def list_runs(
@@ -43,11 +43,18 @@ def list_runs(
     """
     yield from (f"{line}\n" for text in diagnoses.get(NO_RUN, ()) for line in wrap(text, first=_INDENT))
     names = series_names((run.host, run.target) for run in runs)
+
+    @functools.cache
+    def described(checklist: str, host: str, target: str, scope: str, indent: int) -> tuple[str, list[str]]:
+        """What was run, behind the start of the first line, and further lines."""
+        name = "" if "--snapshot" in scope else names[host, target]  # the option names the recording
+        first, *rest = wrap(" ".join(filter(None, (checklist, name, scope))), first=" " * indent, rest=_INDENT)
+        return first[indent:], rest
+
     for run in runs:
-        start = f"{run.id:>6}  {run.started_at[:19]}  {_word(run.conclusion):<12} {run.duration_s:>7.1f} s  "
-        target = "" if "--snapshot" in run.scope else names[run.host, run.target]  # the option names the recording
-        what = " ".join(filter(None, (run.checklist, target, run.scope)))
-        lines = wrap(what, first=start, rest=_INDENT)
+        start = f"{run.id:>6}  {run.started_at[:19]}  {_WORDS[run.conclusion]:<12} {run.duration_s:>7.1f} s  "
+        what, rest = described(run.checklist, run.host, run.target, run.scope, len(start))
+        lines = [start + what, *rest]
         if run.before == "pass" and run.conclusion == "fail":
             lines += wrap("first failure", first=_INDENT)
         if run.id in changes:
@@ -131,7 +138,7 @@ def show_run(report: Mapping[str, Any]) -> str:
     marks = Counter(one["severity" if one["status"] == "fail" else "status"] for one in report["results"])
     counts = ", ".join(f"{marks[mark]} {word}" for mark, word in _COUNTED.items() if marks[mark])
     lines = [
-        *wrap(f"Run {report['run']}: {_word(report['verdict'])} ({report['verdict_reason']})", rest="  "),
+        *wrap(f"Run {report['run']}: {_WORDS[report['verdict']]} ({report['verdict_reason']})", rest="  "),
         f"  Started    {instant(report['started_at'])}, {report['duration_s']:.1f} s, kdoctor {report['kdoctor']}",
         *wrap(str(report["target"]), first="  Target     ", rest=" " * 13),
         f"  Checklist  {checklist['name']}, version {checklist['version']}",

@@ -91,7 +91,7 @@ def _headlines(failed: Sequence[Result], causes: Sequence[Cause]) -> Iterator[st
 
 
 def _values(results: Sequence[Result]) -> str:
-    """What happened, and the values that passed checks state, each once."""
+    """The values that passed checks state, each once."""
     briefs = (
         evidence.brief
         for result in results
@@ -99,7 +99,7 @@ def _values(results: Sequence[Result]) -> str:
         for evidence in result.evidence
         if evidence.brief
     )
-    return ", ".join(dict.fromkeys([*noted(results), *briefs]))
+    return ", ".join(dict.fromkeys(briefs))
 
 
 def noted(results: Iterable[Result]) -> list[str]:

@@ -21,7 +21,7 @@ _CHECK, _PYTHON = "check", "--python"
 _REPLACES = {"--checklist": ("-c", "--gpus")}
 """Options of a run that do not fit another value of this one."""
 _CALL = re.compile(
-    r"(?<=: )(?<!^kdoctor: )kdoctor(?= [a-z])|(?<=`)kdoctor(?= [a-z])"
+    r"(?<=: )(?<!^kdoctor: )kdoctor(?= [a-z])|(?<=`)kdoctor(?= [a-z])|(?<=\()kdoctor(?= (?:snapshot|matrix|list)\b)"
     r"|(?:(?<=^  )|(?<=^ {4})|(?<=^ {6}))kdoctor(?= [a-z]+(?: -| [\w.]+$|$))",
     re.MULTILINE,
 )

@@ -78,7 +78,8 @@ def test_message_calls_the_program_as_the_user_did(folder: Path, monkeypatch: py
     assert called_here("kdoctor: gone\nList: kdoctor list") == f"kdoctor: gone\nList: '{folder}/kdoctor' list"
     assert called_here("kdoctor: kdoctor fleet requires x") == "kdoctor: kdoctor fleet requires x"
     assert called_here("  Fix:\n      kdoctor check --gpus 1") == f"  Fix:\n      '{folder}/kdoctor' check --gpus 1"
-    prose = "A run of\n  kdoctor checks the machine."
+    assert called_here("more (kdoctor snapshot --help)") == f"more ('{folder}/kdoctor' snapshot --help)"
+    prose = "A run of\n  kdoctor checks the machine (kdoctor changed nothing)."
     assert called_here(prose) == prose
 
 

@@ -131,7 +131,7 @@ def _half(restore: JobRestore) -> Outcome:
     if problem:
         copy = str(PurePath(restore.half_file or "any").with_name("*.bkp"))
         fix = _TO_COPY if copy in restore.kinds else _TO_FILES
-        return finding(subject, f"{killed}{problem}", _BEFORE, fix, brief="the job does not come back")
+        return finding(subject, f"{killed}{problem}", _BEFORE, fix, brief=headline(f"it does not come back: {problem}"))
     if restore.half is None:
         return unknown(subject, "no save began in the second epoch, or going on had no result")
     if restore.half == "silent":

@@ -89,7 +89,8 @@ def file_of_script(command: str) -> Path | None:
         hint = "In the notebook, before fit: kdoctor.guard(model, data, strategy)"
         raise UsageError(f"--model {command}: a notebook runs in its kernel only", hint=hint)
     if spaced and " " in spaced[0] and Path(spaced[0]).is_file():
-        raise UsageError(f"--model {command}: {spaced[0]} has a space", hint=f"Quote it: --model {_again(spaced)}")
+        hint = f'Quote it: --model "{quoted(spaced[0])}{command[spaced.end() :]}"'
+        raise UsageError(f"--model {command}: {spaced[0]} has a space", hint=hint)
     if name.endswith(".py"):
         return existing(Path(name))
     if not _MODULE.fullmatch(name):
@@ -100,12 +101,6 @@ def file_of_script(command: str) -> Path | None:
     if not (module.is_dir() or module.with_suffix(".py").is_file()) and shutil.which(name):
         raise UsageError(f"--model {command}: {name} is not a script", hint="Example: --model 'train.py --batch 64'")
     return None
-
-
-def _again(spaced: re.Match[str]) -> str:
-    """The option's value with the file in quotes."""
-    value = quoted(spaced[0]) + spaced.string[spaced.end() :]
-    return quoted(value) if set(value) & set('"$`\\!') else f'"{value}"'
 
 
 def checked_function(option: str, name: str) -> None:

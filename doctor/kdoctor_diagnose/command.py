@@ -100,6 +100,8 @@ def diagnose(
         probes = load_probes(plugin or ())
         diagnosis = confirm(diagnosis, catalog, probes, python=python, timeout_s=timeout)
     if diagnosis.conclusion in ("not-recognised", "no-end") and not diagnosis.own:
+        for name in (one for one in logs if one.endswith(".py")):
+            warn(f"kdoctor: {name} is a script, not a log. To examine it: kdoctor lint {quoted(name)}")
         for name in filter(_shows_a_machine, logs):
             warn(f"kdoctor: {name} shows a machine, not a job. To judge it: kdoctor check --snapshot {quoted(name)}")
     if keep:

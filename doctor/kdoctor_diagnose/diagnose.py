@@ -18,7 +18,7 @@ from kdoctor_diagnose.endings import has_ended, silent
 from kdoctor_diagnose.found import ErrorLine, Event, Scan
 from kdoctor_diagnose.inputs import Log
 from kdoctor_diagnose.line import Line
-from kdoctor_diagnose.own_error import LOOK, owner_of
+from kdoctor_diagnose.own_error import look_at, owner_of
 from kdoctor_diagnose.recogniser import EXCEPTION, Recogniser
 from kdoctor_diagnose.scan import scan
 from kdoctor_diagnose.tracebacks import message_alone
@@ -152,7 +152,9 @@ class _Writer:
         program = error.own or next(filter(None, near), None)
         owner = owner_of(told, error.file, program if error.score == EXCEPTION else None)
         text = shorten(" ".join(told.split()), _QUOTED)
-        return model.OwnError(text=text, first=self.place(error), program=program, owner=owner, look=LOOK[owner])
+        return model.OwnError(
+            text=text, first=self.place(error), program=program, owner=owner, look=look_at(text, owner)
+        )
 
     def _fix(self, group: Group, advice: Advice) -> list[model.Step]:
         versions = self._found.versions

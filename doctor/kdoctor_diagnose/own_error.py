@@ -7,7 +7,7 @@ from typing import cast
 from kdoctor_diagnose.model import Owner
 from kdoctor_diagnose.tracebacks import SEPARATOR, is_library
 
-LOOK: dict[Owner, str] = {
+_LOOK: dict[Owner, str] = {
     "program": "Read the line of the program that raised it, and what it is given.",
     "data": "Look for the record or file in the data, and leave it out or make it again.",
     "machine": "Look at the machine: disk, memory, network, driver.",
@@ -15,6 +15,7 @@ LOOK: dict[Owner, str] = {
     "undecided": "Read the line of the program that it names, and what it is given; then the log before it.",
 }
 """What to look at, in a sentence."""
+_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '(\w+)")
 _WORDS: dict[Owner, str] = {
     "machine": r"MemoryError|\[Errno (?:5|1[126]|2[348]|30|11[0136]|12[12])\]|(?i:input/output error)"
     r"|No space left|Stale file handle|[Qq]uota ?[Ee]xceeded|Cannot allocate memory"
@@ -68,6 +69,12 @@ _READERS = re.compile(
 _INTERFACE = re.compile(
     "has no attribute|unexpected keyword argument|multiple values for|cannot import name|positional arg"
 )
+
+
+def look_at(text: str, owner: Owner) -> str:
+    """What to look at, or to install."""
+    missing = _NO_MODULE.match(text)
+    return f"Install {missing[1]} in the job's environment, or correct the import." if missing else _LOOK[owner]
 
 
 def owner_of(text: str, file: str = "", program: str | None = None) -> Owner:

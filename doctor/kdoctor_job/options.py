@@ -119,6 +119,8 @@ def own_job(  # noqa: PLR0913 - one parameter per option
         return None
     if model is None or (data is None and ":" in model.partition(" ")[0]):
         raise UsageError("--model and --data require each other", hint="Example: --model job:build --data job:read")
+    if data is not None and ".py " in f"{model} ":
+        refuse_with("--model SCRIPT", model, {"--data": data}, why="A script brings its data")
     if data is None:
         of_functions = {"--fit-arguments": fit_arguments, "--restore": restore}
         why = "They need functions: --model job:build --data job:read"

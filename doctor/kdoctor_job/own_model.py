@@ -4,6 +4,7 @@ import ast
 import os
 import re
 import shlex
+import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -35,6 +36,8 @@ SCENARIO = define(
     needs_options="kdoctor check --model train.py",
 )
 
+_SPACED = re.compile(r".+?\.(?:py|ipynb)(?= |$)")
+"""A file in a command, as if it was quoted."""
 _DOTTED = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 _MODULE, _FUNCTION = re.compile(_DOTTED), re.compile(f"{_DOTTED}:{_DOTTED}")
 
@@ -77,13 +80,26 @@ def file_of_script(command: str) -> Path | None:
         UsageError: there is no such file, or these are not the words of a script.
     """
     try:
-        name = next(iter(shlex.split(command)), "")
+        words = shlex.split(command)
     except ValueError as error:
         raise UsageError(f"--model {command}: {error}") from error
+    spaced = _SPACED.match(command)
+    name = words[0] if words else ""
+    if name.endswith(".ipynb") or (spaced and spaced[0].endswith(".ipynb")):
+        hint = "In the notebook, before fit: kdoctor.guard(model, data, strategy)"
+        raise UsageError(f"--model {command}: a notebook runs in its kernel only", hint=hint)
+    if spaced and " " in spaced[0] and Path(spaced[0]).is_file():
+        hint = f'Quote it: --model "{quoted(spaced[0])}{command[spaced.end() :]}"'
+        raise UsageError(f"--model {command}: {spaced[0]} has a space", hint=hint)
     if name.endswith(".py"):
         return existing(Path(name))
     if not _MODULE.fullmatch(name):
         raise UsageError(f"--model {command}: expected a script such as train.py, or FILE.py:FUNCTION with --data")
+    module = Path(*name.split("."))
+    if module.is_dir() and not (module / "__main__.py").is_file():
+        raise UsageError(f"--model {name}: a folder without __main__.py", hint=f"Name its script: {name}.train")
+    if not (module.is_dir() or module.with_suffix(".py").is_file()) and shutil.which(name):
+        raise UsageError(f"--model {command}: {name} is not a script", hint="Example: --model 'train.py --batch 64'")
     return None
 
 

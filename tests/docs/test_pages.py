@@ -1,6 +1,7 @@
 """The generated pages: the manual page is valid, and the page about hardware shows its records."""
 
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -90,3 +91,10 @@ def test_pages_link_only_to_what_is_in_the_repository() -> None:
         if location != "docs/index.md" and not (ROOT / location).parent.joinpath(target).exists()
     ]
     assert dead == []
+
+
+def test_included_files_are_linked_for_readers_of_the_repository() -> None:
+    for page in [*ROOT.glob("docs/**/*.md"), *ROOT.glob("doctor/*/docs/*.md")]:
+        text = page.read_text(encoding="utf-8")
+        for file in re.findall(r'^--8<-- "(docs/.+)"', text, re.MULTILINE):
+            assert f"]({os.path.relpath(ROOT / file, page.parent)})" in text, page

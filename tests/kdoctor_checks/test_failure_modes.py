@@ -51,6 +51,7 @@ def test_named_lint_rules_exist() -> None:
 @cases((h100_node(8), Assumptions()), (cpu_host(), Assumptions(gpus=GpuAssumption(count=0))), ids=["and-cuda", "cpu"])
 def test_healthy_environment_has_no_findings_about_versions(facts: Sequence[FactGroup], assumed: Assumptions) -> None:
     for check in CHECKS.values():
-        if check.family == "versions" and check.id != "versions.keras-features":  # every Keras 3 has some defects
+        # Every Keras 3 has some defects, and these environments have no JAX.
+        if check.family == "versions" and check.id not in {"versions.keras-features", "versions.jax-installed"}:
             result = compute_check(check, *facts, assumptions=assumed)
             assert result.status in {Status.PASS, Status.SKIP}, (check.id, result.reason)

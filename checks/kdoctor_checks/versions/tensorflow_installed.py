@@ -77,7 +77,8 @@ def _does_not_start(target: Unavailable) -> Finding:
 def _instead(packages: Packages) -> str:
     """What else may be meant: a job on JAX, if both Keras and JAX are installed."""
     other = "check another environment with --python"
-    return f"{other}, or set KERAS_BACKEND=jax" if packages.find("jax") and packages.find("keras") else f"or {other}"
+    jax = "or set KERAS_BACKEND=jax, without --model"
+    return f"{other}, {jax}" if packages.find("jax") and packages.find("keras") else f"or {other}"
 
 
 def _installation(packages: Packages, target: Target, *, has_cuda: bool) -> Iterator[str]:

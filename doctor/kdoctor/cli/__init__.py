@@ -17,6 +17,7 @@ from kdoctor.cli.stderr import (
     refuse_silent_exits,
     report_errors,
 )
+from kdoctor.commands.again import called_here
 from kdoctor.errors import did_you_mean
 from kdoctor.text.sanitize import clean
 from kdoctor.version import __version__
@@ -158,7 +159,7 @@ app = typer.Typer(
     name="kdoctor",
     cls=_Commands,
     help="Check whether a multi-GPU Keras job can start on this machine.",
-    epilog=f"Start with: kdoctor check{'' if _has_driver() else ' --checklist cpu-smoke'}",
+    epilog=called_here(f"Start with: kdoctor check{'' if _has_driver() else ' --checklist cpu-smoke'}"),
     invoke_without_command=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

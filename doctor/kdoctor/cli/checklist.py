@@ -23,6 +23,7 @@ from kdoctor.errors import UsageError
 from kdoctor.inputs import read_bounded
 from kdoctor.lock.store import is_lock, read_lock
 from kdoctor.output import check_writable, write_atomically
+from kdoctor.run.assemble import describe_target
 from kdoctor.run.collect import collect
 from kdoctor.run.log import warn
 from kdoctor.text.lists import counted
@@ -121,7 +122,7 @@ def init(
     given = [("--python", python), ("--snapshot", snapshot), *(("--plugin", name) for name in plugin or ())]
     same = [word for flag, value in given if value for word in (flag, str(value))]
     again = quoted("kdoctor", "check", "--checklist", str(file), *same)
-    show(f"Wrote {file}. Review it, then run: {again}\n")
+    show(f"Wrote {file}, from {describe_target(facts, str(snapshot))}.\nReview it, then run: {again}\n")
 
 
 def _user() -> str:

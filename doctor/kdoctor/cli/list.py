@@ -58,8 +58,8 @@ def list_scenarios(catalog: Catalog) -> str:
                 line for item in scenarios for line in _entry(item.id, f"{item.kind}, {item.strategy}", item.title)
             ]
             lines += [""]
-    last = "'kdoctor smoke --tier TIER' trains a tier and all faster ones. Details: kdoctor explain ID"
-    return "\n".join([*lines, *wrap(last), ""])
+    last = ("To train a tier and all faster ones: kdoctor smoke --tier TIER", "Details: kdoctor explain ID")
+    return "\n".join([*lines, *last, ""])
 
 
 def list_checklists(catalog: Catalog) -> str:

@@ -86,7 +86,7 @@ def show(text: str, *, rendered: bool = False) -> None:
     """Write to stdout, escaping what its encoding cannot represent. Commands of kdoctor are those that run here.
 
     Args:
-        text: what to write. JSON and HTML, which begin with ``{`` and ``<``, are for programs: nothing in them changes.
+        text: what to write. JSON, HTML and checklists are for programs: nothing in them changes.
         rendered: the text is in a format whose renderer has cleaned the values in it. Other text is cleaned here.
 
     Raises:
@@ -95,7 +95,8 @@ def show(text: str, *, rendered: bool = False) -> None:
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     with _as_usage_errors():
         shown = clean_rendered(text) if rendered else clean(text)
-        sys.stdout.write(shown if shown.startswith(("{", "<")) else called_here(shown))
+        is_document = shown.startswith(("{", "<")) or "\nschema: " in shown
+        sys.stdout.write(shown if is_document else called_here(shown))
         sys.stdout.flush()
 
 

@@ -21,7 +21,8 @@ _CHECK, _PYTHON = "check", "--python"
 _REPLACES = {"--checklist": ("-c", "--gpus")}
 """Options of a run that do not fit another value of this one."""
 _CALL = re.compile(
-    r"kdoctor(?:(?<=: kdoctor)(?= [a-z])|(?<=`kdoctor)(?= [a-z])"
+    r"kdoctor(?:(?<=: kdoctor)(?<!^kdoctor: kdoctor)(?= [a-z])|(?<=`kdoctor)(?= [a-z])"
+    r"|(?<=\(kdoctor)(?= (?:snapshot|matrix|list)\b)"
     r"|(?:(?<=^  kdoctor)|(?<=^ {4}kdoctor)|(?<=^ {6}kdoctor))(?= [a-z]+(?: -| [\w.]+$|$)))",
     re.MULTILINE,
 )

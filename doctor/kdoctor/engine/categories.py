@@ -93,7 +93,7 @@ def _headlines(failed: Sequence[Result], causes: Sequence[Cause]) -> Iterator[st
 
 
 def _values(results: Sequence[Result], status: Status = Status.PASS) -> str:
-    """What happened, and the values that checks with this status state, each once."""
+    """The values that checks with this status state, each once."""
     briefs = (
         evidence.brief
         for result in results
@@ -101,7 +101,7 @@ def _values(results: Sequence[Result], status: Status = Status.PASS) -> str:
         for evidence in result.evidence
         if evidence.brief
     )
-    return ", ".join(dict.fromkeys([*noted(results), *briefs]))
+    return ", ".join(dict.fromkeys(briefs))
 
 
 def noted(results: Iterable[Result]) -> list[str]:

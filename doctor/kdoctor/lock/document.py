@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field
 
 from kdoctor.checklist.text import scalar
+from kdoctor.commands.shell import quoted
 from kdoctor.lock.values import problem
 from kdoctor.text.instants import parse_instant
 from kdoctor.yamldoc.nodes import Node
@@ -142,7 +143,9 @@ def loads(content: bytes, shown: str) -> Lock:
     """
 
     def refuse(*problems: Problem) -> LockError:
-        hint = "Restore it from git, or record it again: kdoctor checklist record CHECKLIST"
+        checklist = shown.removesuffix(".lock.yaml")
+        file = f"{checklist}.yaml" if Path(f"{checklist}.yaml").is_file() else Path(checklist).name
+        hint = f"Restore it from git, or record it again: {quoted('kdoctor', 'checklist', 'record', file)}"
         return LockError(shown, problems, hint=hint)
 
     try:

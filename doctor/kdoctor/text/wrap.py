@@ -7,10 +7,12 @@ from rich.cells import cell_len
 
 WIDTH = 80
 """Columns of a report that does not know its terminal."""
+_WORD = re.compile(r"(?:`[^`\n]{1,60}`|\S)+")
+"""A command in backticks can be pasted only if it is on one line."""
 
 
 def wrap(text: str, width: int = WIDTH, *, first: str = "", rest: str | None = None, lines: bool = False) -> list[str]:
-    """The lines of a paragraph, broken between words only: a path or a command stays whole, however long.
+    """The lines of a paragraph, broken between words only: a path or a `command` stays whole, however long.
 
     Args:
         text: what to wrap.
@@ -23,7 +25,7 @@ def wrap(text: str, width: int = WIDTH, *, first: str = "", rest: str | None = N
     rest = first if rest is None else rest
     wrapped: list[str] = []
     for line in text.expandtabs(4).splitlines() if lines else [text]:
-        words = line.split()
+        words = _WORD.findall(line)
         current = (rest if wrapped else first) + (line[: len(line) - len(line.lstrip())] if lines else "")
         is_empty = True
         for word in words:

@@ -7,6 +7,7 @@ import functools
 import importlib.util
 import inspect
 import os
+import re
 import shlex
 import sys
 import traceback
@@ -22,11 +23,17 @@ from kdoctor_target.runner.case import NotHere
 
 PART = "script"
 _KERASES = ("keras", "tf_keras")
-_FUNCTIONS = "name functions that return the model and the data (--model train.py:build --data train.py:data)"
+_FUNCTIONS = "name functions, as in --model train.py:build --data train.py:data"
 _LOOPS = {
     "strategy.run": "kdoctor lint reads it, and --loop with --restore shows whether it comes back",
     "train_on_batch": "call kdoctor.guard(model, data, strategy) before it",
 }
+_REPRODUCE = "Correct the error. To reproduce it, run the script alone."
+_NAME_IT = "Name a script, such as train.py, or a module, such as jobs.train, and its arguments."
+_USAGE = 2
+"""The exit status of parsers of arguments."""
+_ERROR = re.compile(r"^.{0,80}?\berror: ", re.IGNORECASE)
+"""What parsers of arguments put before a message."""
 _SETTINGS = ("max_queue_size", "workers", "use_multiprocessing")
 """Arguments of ``fit`` in Keras 2 that change no number."""
 
@@ -56,8 +63,9 @@ def until_fit(command: str) -> Tuple[Any, Any, Dict[str, Any]]:
         NotHere: it trains in a loop, or ends without training.
     """
     words = shlex.split(command)
+    heard = _Heard(sys.stderr)
     try:
-        with stopped_at_fit():
+        with stopped_at_fit(), contextlib.redirect_stderr(heard):
             _run(words)
     except TrainingBegins as reached:
         if "horovod" in sys.modules:
@@ -71,15 +79,18 @@ def until_fit(command: str) -> Tuple[Any, Any, Dict[str, Any]]:
         return reached.model, inputs if targets is None else (inputs, targets), given
     except SystemExit as end:
         if end.code:
-            how = end.code if isinstance(end.code, str) else f"exit status {end.code}"
-            started = [sys.executable, *([] if words[0].endswith(".py") else ["-m"]), *words]
-            fix = f"To see why, run it: {shlex.join(started)}"
-            raise PartError(PART, f"{words[0]} ends before any fit: {how}", fix) from end
+            last = _ERROR.sub("", heard.end.strip().rpartition("\n")[2].strip())
+            how = end.code if isinstance(end.code, str) else last or f"exit status {end.code}"
+            fix = "Give it the arguments that it needs." if end.code == _USAGE else _REPRODUCE
+            raise PartError(PART, f"{words[0]} ends before any fit: {how}", fix, _as_started(words)) from end
+    except PartError:
+        raise
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             raise
         traceback.print_exc()
-        raise PartError(PART, f"{words[0]} raised {describe(error)}") from error
+        message = f"{words[0]} raised {describe(error)}"
+        raise PartError(PART, message, _fix_of(error, words[0]), _as_started(words)) from error
     raise NotHere(f"{words[0]} ended without a call of fit: {_FUNCTIONS}")
 
 
@@ -90,13 +101,45 @@ def _run(words: List[str]) -> None:
     sys.path.insert(0, str(file.absolute().parent if file.suffix == ".py" else Path.cwd()))
     if file.suffix != ".py":
         spec = importlib.util.find_spec(name)
+        if spec is not None and spec.submodule_search_locations is not None:
+            spec = importlib.util.find_spec(f"{name}.__main__")
         if spec is None or spec.origin is None:
-            raise ModuleNotFoundError(f"No module named {name!r}")
+            raise PartError(PART, f"No module named {name!r}", _NAME_IT)
         file, main.__package__ = Path(spec.origin), spec.parent
     main.__file__ = str(file.absolute())
     sys.argv = [str(file), *words[1:]]
     sys.modules["__main__"] = main
     exec(compile(file.read_bytes(), main.__file__, "exec"), vars(main))  # noqa: S102 - the user's script
+
+
+class _Heard:
+    """Standard error, which keeps its end."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream, self.end = stream, ""
+
+    def write(self, text: str) -> Any:
+        self.end = (self.end + text)[-2000:]
+        return self.stream.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+def _as_started(words: List[str]) -> str:
+    module = [] if words[0].endswith(".py") else ["-m"]
+    return " ".join(map(shlex.quote, [sys.executable, *module, *words]))
+
+
+def _fix_of(error: BaseException, script: str) -> str:
+    """To run it, unless a module is missing: then to search the working directory, if it has the module."""
+    file, package = Path(script), getattr(error, "name", None)
+    if not isinstance(error, ModuleNotFoundError):
+        return _REPRODUCE
+    if not (package and file.suffix == ".py" and Path(package).is_dir()):
+        return ""
+    module = ".".join(file.with_suffix("").parts)
+    return f"Python searches {file.parent} for what {file} imports, and {package} is not there: use --model {module}."
 
 
 @contextlib.contextmanager

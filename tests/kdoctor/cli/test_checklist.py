@@ -50,6 +50,7 @@ def test_init_writes_valid_checklist_and_keeps_existing_file(tmp_path: Path) -> 
     text = file.read_text()
     assert "name: my-node\n" in text
     assert 'tensorflow: "~=2.21.0"' in text
+    assert f"from {target}" in done.stdout
     again = kdoctor("checklist", "init", file, "--python", target)
     assert again.returncode == 2
     assert f"{file} already exists" in again.stderr

@@ -76,8 +76,10 @@ def test_command_of_a_fix_examines_what_the_run_examined(command: str, asked: st
 def test_message_calls_the_program_as_the_user_did(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", [str(folder / "kdoctor")])
     assert called_here("kdoctor: gone\nList: kdoctor list") == f"kdoctor: gone\nList: '{folder}/kdoctor' list"
+    assert called_here("kdoctor: kdoctor fleet requires x") == "kdoctor: kdoctor fleet requires x"
     assert called_here("  Fix:\n      kdoctor check --gpus 1") == f"  Fix:\n      '{folder}/kdoctor' check --gpus 1"
-    prose = "A run of\n  kdoctor checks the machine."
+    assert called_here("more (kdoctor snapshot --help)") == f"more ('{folder}/kdoctor' snapshot --help)"
+    prose = "A run of\n  kdoctor checks the machine (kdoctor changed nothing)."
     assert called_here(prose) == prose
 
 

@@ -50,10 +50,10 @@ def test_what_a_recording_lacks_is_no_doubt_about_what_it_has(reason: str, mark:
     assert summed_up(missing)["gpu"].mark is alone
 
 
-def test_event_is_said_although_it_is_for_information() -> None:
+def test_event_leaves_a_family_its_values() -> None:
     noted = failure("gpu.xids", finding("GPU 1", observed="a program failed", noted=True), severity=Severity.INFO)
     line = summed_up(noted, passed("gpu.fan", "8 GPUs"))["gpu"]
-    assert (line.mark, line.text) == (Mark.PASS, "GPU 1: a program failed, 8 GPUs")
+    assert (line.mark, line.text) == (Mark.PASS, "8 GPUs")
     assert summed_up(noted)["gpu"].mark is Mark.INFO  # nothing passed
     driver = failure("driver.loaded", finding("driver", remedy=Remedy.configure("Load it.")))
     blocked = result("gpu.free", Status.SKIP, blocked_by="driver.loaded")

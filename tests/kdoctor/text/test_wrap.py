@@ -7,6 +7,7 @@ from kdoctor.text.wrap import command_lines, wrap
 
 
 def test_lines_break_between_words() -> None:
+    assert wrap("run `one two three` ", 9) == ["run", "`one two three`"]
     assert wrap("one two  three\nfour", 9) == ["one two", "three", "four"]
 
 

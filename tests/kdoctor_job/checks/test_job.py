@@ -375,6 +375,7 @@ test_masked_loss = table(
     unknown(run(model=MASKED, training={"own": None})),
     skips(run(model=MASKED, replicas=1)),
 )
+ZEROS = {"loss": 0.0, "accuracy": 0.0, "val_loss": 2.0}
 test_metrics = table(
     "job.metrics",
     Severity.ERROR,
@@ -386,6 +387,8 @@ test_metrics = table(
     passes(run(training=own(logs={"loss": 1.0}, reference_logs={"loss": 1.0})), "fit: no metrics besides the loss."),
     fails(run(training=own(logs={"loss": 0.9, "accuracy": 0.6})), "accuracy is 0.6 instead of 0.5"),
     fails(run(training=own(logs={"loss": 0.9})), "accuracy is not reported instead of 0.5"),
+    fails(run(training=own(logs=ZEROS, reference_logs=ZEROS)), "reports 0 in each step: loss, accuracy"),
+    passes(run(training=own(logs=ZEROS | {"d_loss": 1.0}, reference_logs=ZEROS | {"d_loss": 1.0}))),
     fails(run(training=evaluated((61, 0.6), (64, 0.6))), briefs=["accuracy is 0.6 instead of 0.5", ""]),
     fails(
         run(training={"evaluations": (JobEvaluation(final_batch=64, problem="no", reference=LOGS),)}),

@@ -90,6 +90,11 @@ def test_script_without_fit_is_not_examined(until_fit: Callable[..., Any], lines
 
 @cases(
     ("sys.exit(2)", "train9.py ends before any fit: exit status 2"),
+    (
+        "import argparse\np = argparse.ArgumentParser()\np.add_argument('--lr', required=True)\np.parse_args()",
+        "train9.py ends before any fit: the following arguments are required: --lr",
+    ),
+    ("print('no', 'data', file=sys.stderr)\nsys.exit(1)", "train9.py ends before any fit: no data"),
     ("sys.exit('no data')", "train9.py ends before any fit: no data"),
     ("1 / 0", "train9.py raised ZeroDivisionError: division by zero (train9.py:7)"),
     ("model.fit()", None),
@@ -106,6 +111,7 @@ def test_script_that_fails_is_reported_with_its_line(
         until_fit(NET + "\n" + lines)
     assert str(error.value) == expected
     assert error.value.part == "script"
+    assert error.value.record["command"].endswith("train9.py")
 
 
 def test_module_that_is_not_there_is_named(until_fit: Callable[..., Any]) -> None:
@@ -113,3 +119,13 @@ def test_module_that_is_not_there_is_named(until_fit: Callable[..., Any]) -> Non
 
     with pytest.raises(PartError, match=r"No module named 'jobs9\.none'"):
         until_fit("", "jobs9.none")
+
+
+def test_package_is_run_as_python_runs_it(until_fit: Callable[..., Any]) -> None:
+    from kdoctor_job.target.parts import PartError
+
+    sys.path[:] = [folder for folder in sys.path if folder]  # python -m pytest adds the working directory
+    with pytest.raises(PartError) as error:
+        until_fit("import jobs9.net", "jobs9/train.py", "jobs9/train.py")
+    assert "--model jobs9.train" in error.value.record["fix"]
+    assert until_fit(NET + "model.fit(x, y, epochs=4)", "jobs9", "jobs9/__main__.py")[2] == {"epochs": 4}

@@ -60,8 +60,7 @@ def _below(report: Report, canvas: Canvas) -> Page:
 
 def _notes(report: Report) -> Iterator[str]:
     """Harmless events next to a problem, drift, waivers that cover nothing, and those of a run that did not pass."""
-    shown = " ".join(category.text for category in report.categories)
-    yield from [text for text in noted(report.results) if text not in shown][:_HEADINGS]
+    yield from noted(report.results)[:_HEADINGS]
     if report.drift and report.drift.changes and not any(step.kind == "rollback" for step in report.plan):
         changed = some([change.fact for change in report.drift.changes])
         since = f"since the last passing run ({report.drift.recorded[:10]})"
@@ -140,10 +139,11 @@ def _drawn(  # noqa: PLR0913 - the ways to save lines
 
 
 def _fix_in_one_line(page: Page, block: Block) -> None:
-    """The command if the fix is one that can be pasted, and otherwise what to do."""
+    """The commands if the fix can be pasted, and otherwise what to do."""
     fix = next((field for field in block.fields if field.label == Label.FIX), None)
-    if fix and len(fix.commands) == 1 and CHECK_ANOTHER not in fix.commands[0]:
-        page.line(f"  {Label.FIX}: {page.paint(fix.commands[0], 'cyan')}")
+    command = " && ".join(fix.commands) if fix else ""
+    if command and not any(text in command for text in (CHECK_ANOTHER, "\n", " #", "<")):
+        page.line(f"  {Label.FIX}: {page.paint(command, 'cyan')}")
     elif fix:
         page.cut(fix.text.rstrip(":"), lead=f"  {Label.FIX}: ")
 

@@ -28,6 +28,7 @@ from kdoctor_job.own_model import OWN_MODEL, RESTORE
 _CASE = "own-model"
 _NO_SPACE = tuple(map(os.strerror, (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)))
 _REFUSED = tuple(map(os.strerror, (errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO, errno.ENOTDIR, errno.EEXIST)))
+_RAISED = re.compile(r" raised | ends before any fit: ")
 _PLACE = re.compile(r" \([^() ]+:\d+\)$")
 
 
@@ -124,7 +125,7 @@ def headline(problem: str) -> str:
     place = _PLACE.search(problem)
     at = place.group() if place else ""
     text = problem.removesuffix(at)
-    return f"{shorten(text if len(text) <= MOST_CHARACTERS else text.rpartition(' raised ')[2], MOST_CHARACTERS)}{at}"
+    return f"{shorten(text if len(text) <= MOST_CHARACTERS else _RAISED.split(text)[-1], MOST_CHARACTERS)}{at}"
 
 
 _READERS: Mapping[str, Callable[[SmokeRun], object]] = {

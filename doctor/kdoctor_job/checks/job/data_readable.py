@@ -1,8 +1,7 @@
 from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import some
-from kdoctor_checks._versions import first_short
 from kdoctor_checks.smoke._judging import evidence, finding
-from kdoctor_job.checks.job._user_model import job_check
+from kdoctor_job.checks.job._user_model import headline, job_check
 from kdoctor_job.facts import JobData
 
 _REMEDY = (
@@ -21,6 +20,6 @@ def data_readable(data: JobData) -> Outcome:
     Source: https://www.tensorflow.org/tutorials/distribute/input
     """
     if data.problem:
-        brief = first_short(data.problem, "cannot be read as batches of one shape")
-        return finding("data", data.problem, "batches of examples, all of one shape", _REMEDY, brief=brief)
+        expected = "batches of examples, all of one shape"
+        return finding("data", data.problem, expected, _REMEDY, brief=headline(data.problem))
     return evidence("data", f"{data.kind}, batches of {some([*map(str, data.parts)]) or data.batch}")

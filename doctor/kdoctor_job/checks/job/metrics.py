@@ -2,6 +2,7 @@ from collections.abc import Iterator
 
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Outcome, Severity
+from kdoctor.text.lists import some
 from kdoctor_checks._causes import of_losses
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
 from kdoctor_job.checks.job._reported import RANDOM, differences, is_random, of_cause, of_evaluation
@@ -11,6 +12,10 @@ from kdoctor_job.facts import JobTraining
 _EXPECTED = "the numbers of one device"
 _OF_WEIGHTS = ("job.equals-one-device",)
 _VALIDATION = "val_"
+_TO_UPDATE = (
+    "In train_step, update each of self.metrics: update_state(loss) of the one named loss, and update_state(y, y_pred) "
+    "of the others."
+)
 _VALIDATION_REMEDY = (
     "Validate on batches that divide by the number of replicas, with Keras metrics made in strategy.scope()."
 )
@@ -25,8 +30,9 @@ def metrics(run: SmokeRun, training: JobTraining, *, tolerance: float = 0.01) ->
     """The metrics that fit and evaluate report match one device.
 
     Why: early stopping, checkpoints and learning rates that follow a metric use its value. A metric that is summed or
-    reported by one replica is wrong without an error. kdoctor compares the metrics of the job's first steps, and of
-    evaluate with full batches and equal weights. The loss of fit has a separate check, job.reported-loss.
+    reported by one replica, or that a custom train_step never updates, is wrong without an error. kdoctor compares the
+    metrics of the job's first steps, and of evaluate with full batches and equal weights. The loss of fit has a
+    separate check, job.reported-loss.
     Remedy: use a Keras metric, whose variables are added up over the replicas.
     Source: https://www.tensorflow.org/tutorials/distribute/custom_training
     """
@@ -49,6 +55,9 @@ def _judge_fit(run: SmokeRun, training: JobTraining, tolerance: float) -> Outcom
         return unknown("fit", RANDOM)
     if wrong:
         return finding("fit", "; ".join(wrong), _EXPECTED, _REMEDY, brief=wrong[0], explained_by=of_losses(run))
+    if own.logs.get("loss") == 0 and all(value == 0 for value in without_loss.values()):
+        brief = f"reports 0 in each step: {some(['loss', *without_loss])}"
+        return finding("fit", brief, "the numbers of the steps", _TO_UPDATE, brief=brief)
     listed = ", ".join(without_loss) or "no metrics besides the loss"
     return evidence("fit", f"{listed}{', as on one device' if without_loss else ''}")
 

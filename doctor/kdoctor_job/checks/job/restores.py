@@ -3,9 +3,8 @@ from pathlib import PurePath
 
 from kdoctor.model import Evidence, Outcome, Severity
 from kdoctor.text.lists import counted, some
-from kdoctor_checks._versions import first_short
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
-from kdoctor_job.checks.job._user_model import job_check, no_room, remedy_for
+from kdoctor_job.checks.job._user_model import headline, job_check, no_room, remedy_for
 from kdoctor_job.facts import JobRestore
 
 _SAVED = "the saved model"
@@ -40,7 +39,7 @@ _OTHER_CALLBACK = "Save with ModelCheckpoint, and load the file before fit."
 def restores(restore: JobRestore) -> Iterator[Outcome]:
     """The job can be saved, killed and restored, and trains on as if it had not been interrupted.
 
-    Why: a job of two weeks is interrupted. Whether its checkpoint can be loaded, and has everything that the training
+    Why: a job of two weeks will be interrupted. Whether its checkpoint can be loaded, and has all that the training
     needs, shows on the day when it is too late. With --restore DIR, kdoctor trains the job for two epochs of a few
     steps, with its own callbacks if they can save in another folder, kills it between two saves and in a save, and goes
     on in fresh processes, on all replicas and on one device. Every variable of the model and of the optimizer must have
@@ -50,8 +49,7 @@ def restores(restore: JobRestore) -> Iterator[Outcome]:
     """
     if restore.save_problem:
         remedy = remedy_for(restore.save_problem, _TO_FIT, restore.folder)
-        brief = first_short(restore.save_problem, "the job cannot be saved")
-        yield finding("saving", restore.save_problem, "the job is saved", remedy, brief=brief)
+        yield finding("saving", restore.save_problem, "the job is saved", remedy, brief=headline(restore.save_problem))
         return
     if restore.own_left_out:
         yield unknown("the job's callbacks", _NO_FOLDER)
@@ -100,11 +98,11 @@ def _not_loaded(restore: JobRestore, problem: str, where: str) -> Outcome:
     otherwise = "Register own classes with keras.saving.register_keras_serializable, and give them get_config."
     if any(kind.endswith(".h5") for kind in restore.kinds):
         otherwise = "Save whole models as .keras, not as .h5."
-    return _raised(f"loading on {where}", problem, "it loads and trains on", otherwise, "the save cannot be loaded")
+    return _raised(f"loading on {where}", problem, "it loads and trains on", otherwise)
 
 
-def _raised(subject: str, problem: str, expected: str, otherwise: str, brief: str) -> Outcome:
-    return finding(subject, problem, expected, remedy_for(problem, otherwise), brief=first_short(problem, brief))
+def _raised(subject: str, problem: str, expected: str, otherwise: str) -> Outcome:
+    return finding(subject, problem, expected, remedy_for(problem, otherwise), brief=headline(problem))
 
 
 def _alone(restore: JobRestore) -> Outcome:
@@ -133,7 +131,7 @@ def _half(restore: JobRestore) -> Outcome:
     if problem:
         copy = str(PurePath(restore.half_file or "any").with_name("*.bkp"))
         fix = _TO_COPY if copy in restore.kinds else _TO_FILES
-        return finding(subject, f"{killed}{problem}", _BEFORE, fix, brief="the job does not come back")
+        return finding(subject, f"{killed}{problem}", _BEFORE, fix, brief=headline(f"it does not come back: {problem}"))
     if restore.half is None:
         return unknown(subject, "no save began in the second epoch, or going on had no result")
     if restore.half == "silent":
@@ -146,7 +144,7 @@ def _half(restore: JobRestore) -> Outcome:
 def _backup(restore: JobRestore) -> Outcome:
     subject = "BackupAndRestore"
     if restore.backup_problem:
-        return _raised(subject, restore.backup_problem, "fit goes on", _OTHER_CALLBACK, "fit does not go on")
+        return _raised(subject, restore.backup_problem, "fit goes on", _OTHER_CALLBACK)
     if not restore.backup_step:
         observed = "fit began with the first epoch again"
         return finding(subject, observed, "it goes on with the second", _OTHER_CALLBACK, brief="fit begins again")

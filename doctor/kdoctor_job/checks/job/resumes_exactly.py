@@ -3,7 +3,7 @@ from collections.abc import Iterator
 from kdoctor.model import NotApplicable, Outcome, Severity
 from kdoctor.text.lists import counted, some
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
-from kdoctor_job.checks.job._user_model import job_check
+from kdoctor_job.checks.job._user_model import headline, job_check
 from kdoctor_job.facts import JobRestore
 
 _POSITION, _RANDOM, _CALLBACKS = "position in the data", "random numbers", "the job's callbacks"
@@ -50,7 +50,13 @@ def resumes_exactly(restore: JobRestore) -> Iterator[Outcome]:
     yield _position(restore)
     if restore.forgotten:
         observed = f"other numbers after the job goes on: {some(restore.forgotten)}"
-        yield finding(_CALLBACKS, observed, "those at the time of the save", _TO_NUMBERS, brief="they forget numbers")
+        yield finding(
+            _CALLBACKS,
+            observed,
+            "those at the time of the save",
+            _TO_NUMBERS,
+            brief=headline(f"they forget {some(restore.forgotten)}"),
+        )
     elif restore.own and restore.resumed_step:
         yield evidence(_CALLBACKS, "their numbers are those at the time of the save")
 

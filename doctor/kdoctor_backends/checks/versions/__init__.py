@@ -1,0 +1,1 @@
+"""What a job on JAX needs of its environment."""

@@ -22,8 +22,6 @@ class JobProblem:
     """Whether the job's code raised an error; False if it is missing, or made something else."""
     fix: str = ""
     """What to do, if that is neither to reproduce the error nor to make what is expected."""
-    command: str = ""
-    """What reproduces it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -43,16 +43,16 @@ INSTALLED = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "pla
 class PartError(Exception):
     """The model or the data cannot be examined; the message is for the user."""
 
-    def __init__(self, part: str, message: str, fix: str = "", command: str = "") -> None:
+    def __init__(self, part: str, message: str, fix: str = "") -> None:
         super().__init__(message)
         self.part = part
         """``model`` or ``data``."""
-        self._fix = {"fix": fix, "command": command}
+        self._fix = fix
 
     @property
     def record(self) -> dict[str, Any]:
         """As the fact ``JobProblem``; an error of the job's code is the cause of this one."""
-        return {"part": self.part, "message": str(self), "raised": self.__cause__ is not None, **self._fix}
+        return {"part": self.part, "message": str(self), "raised": self.__cause__ is not None, "fix": self._fix}
 
 
 def find(part: str, place: str) -> Callable[[], Any]:

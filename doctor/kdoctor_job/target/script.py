@@ -82,7 +82,7 @@ def until_fit(command: str) -> Tuple[Any, Any, Dict[str, Any]]:
             last = _ERROR.sub("", heard.end.strip().rpartition("\n")[2].strip())
             how = end.code if isinstance(end.code, str) else last or f"exit status {end.code}"
             fix = "Give it the arguments that it needs." if end.code == _USAGE else _REPRODUCE
-            raise PartError(PART, f"{words[0]} ends before any fit: {how}", fix, _as_started(words)) from end
+            raise PartError(PART, f"{words[0]} ends before any fit: {how}", fix) from end
     except PartError:
         raise
     except BaseException as error:
@@ -90,7 +90,7 @@ def until_fit(command: str) -> Tuple[Any, Any, Dict[str, Any]]:
             raise
         traceback.print_exc()
         message = f"{words[0]} raised {describe(error)}"
-        raise PartError(PART, message, _fix_of(error, words[0]), _as_started(words)) from error
+        raise PartError(PART, message, _fix_of(error, words[0])) from error
     raise NotHere(f"{words[0]} ended without a call of fit: {_FUNCTIONS}")
 
 
@@ -124,11 +124,6 @@ class _Heard:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)
-
-
-def _as_started(words: List[str]) -> str:
-    module = [] if words[0].endswith(".py") else ["-m"]
-    return " ".join(map(shlex.quote, [sys.executable, *module, *words]))
 
 
 def _fix_of(error: BaseException, script: str) -> str:

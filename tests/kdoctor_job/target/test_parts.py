@@ -65,7 +65,7 @@ def test_missing_callable_is_reported(place: str, expected: str) -> None:
     fix = {"jobs9.good:bild": named, "jobs9.trains:fit": parts._OUTSIDE.format("jobs9.trains")}.get(place, "")
     fix = parts._ELSEWHERE if "no module named" in str(error.value) else fix
     raised = expected.partition(": ")[0].endswith(("Error", "Exit"))
-    expected_record = {"part": "data", "message": str(error.value), "raised": raised, "fix": fix, "command": ""}
+    expected_record = {"part": "data", "message": str(error.value), "raised": raised, "fix": fix}
     assert error.value.record == expected_record
     assert "\n" not in str(error.value)
 

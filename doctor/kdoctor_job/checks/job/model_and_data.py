@@ -2,7 +2,7 @@ import re
 from collections.abc import Iterator
 
 from kdoctor.facts import SmokeCase, SmokeRun
-from kdoctor.model import Evidence, Outcome, Remedy, Severity
+from kdoctor.model import Evidence, Outcome, Severity
 from kdoctor.text.lists import counted
 from kdoctor_checks._causes import of_end
 from kdoctor_checks.smoke._cases import describe_end
@@ -36,8 +36,7 @@ def model_and_data(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
         message, expected = job.problem.message, _EXPECTED[job.problem.part]
         brief = headline(message)
         fix = job.problem.fix or (_to_reproduce(message) if job.problem.raised else f"Make it {expected}.")
-        look = (job.problem.command,) if job.problem.command else ()
-        remedy = Remedy.change_code(remedy_for(message, fix), look=look)
+        remedy = remedy_for(message, fix)
         yield finding(job.problem.part, message, expected, remedy, brief=brief)
     elif job.model and job.data:
         yield evidence("model", job.model.name)

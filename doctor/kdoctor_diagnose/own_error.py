@@ -15,7 +15,6 @@ _LOOK: dict[Owner, str] = {
     "undecided": "Read the line of the program that it names, and what it is given; then the log before it.",
 }
 """What to look at, in a sentence."""
-_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '(\w+)")
 _WORDS: dict[Owner, str] = {
     "machine": r"MemoryError|\[Errno (?:5|1[126]|2[348]|30|11[0136]|12[12])\]|(?i:input/output error)"
     r"|No space left|Stale file handle|[Qq]uota ?[Ee]xceeded|Cannot allocate memory"
@@ -73,8 +72,8 @@ _INTERFACE = re.compile(
 
 def look_at(text: str, owner: Owner) -> str:
     """What to look at, or to install."""
-    missing = _NO_MODULE.match(text)
-    return f"Install {missing[1]} in the job's environment, or correct the import." if missing else _LOOK[owner]
+    missing = _MISSING.search(text)
+    return f"Install {missing['name']} in the job's environment, or correct the import." if missing else _LOOK[owner]
 
 
 def owner_of(text: str, file: str = "", program: str | None = None) -> Owner:

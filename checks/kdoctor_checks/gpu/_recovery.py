@@ -124,10 +124,10 @@ def recovery(bus_id: str | None, events: Sequence[KernelLogEvent], resets: Seque
     if found == "reset" and bus_id:
         return _reset(resets, _FIRMWARE_NEXT if of_firmware else _SERVICE_NEXT), RESTART
     kinds = {event.kind for event in events}
-    own = _OF_FIRMWARE if of_firmware else _OF_LINK if kinds == {"pcie-error"} else _OF_START
     if all(_NONE_FOUND.search(event.text) for event in events):
         return _WITHOUT_GPU, READ_ONLY
-    if of_firmware or kinds == {"pcie-error"} or {"init-failed"} <= kinds <= {"init-failed", "gsp-failed"}:
+    of_start = _OF_START if {"init-failed"} <= kinds <= {"init-failed", "gsp-failed"} else None
+    if own := _OF_FIRMWARE if of_firmware else _OF_LINK if kinds == {"pcie-error"} else of_start:
         return own, RESTART
     return (_BY_ACTION[found], READ_ONLY) if found in _BY_ACTION else (RESET_NEEDED, RESTART)
 

@@ -56,12 +56,12 @@ def show_(
         text = read_bounded(Path(checklist)).decode("utf-8", "replace")
         if "schema: kdoctor/lock/" not in text:  # a lock has one fact a line already
             warn(f"kdoctor: {error}\nIt is printed as is.")
-        show(text)
+        show(text, document=True)
         return
     if plain:
-        show(plain_text(chosen))
+        show(plain_text(chosen), document=True)
     else:
-        show(resolved_text(chosen) if resolved else read_text(checklist, catalog))
+        show(resolved_text(chosen) if resolved else read_text(checklist, catalog), document=True)
 
 
 def validate(

@@ -36,8 +36,8 @@ def add(
     if requirement is None:
         if not path.is_file():
             raise UsageError(f"--wheel {wheel or repr('')}: no such file, and not a release such as tensorflow==2.21.0")
-        show(document(read_wheel(path), today))
+        show(document(read_wheel(path), today), document=True)
         return
     with run_folder("wheel") as folder:
         warn(f"kdoctor: downloading {requirement}", level="info", event="download")
-        show(document(read_wheel(download(requirement, Path(folder))), today))
+        show(document(read_wheel(download(requirement, Path(folder))), today), document=True)

@@ -82,12 +82,13 @@ def _at_fault(error: Exception) -> str:
     return f"the plugin {package} ({line})" if package else "kdoctor"
 
 
-def show(text: str, *, rendered: bool = False) -> None:
+def show(text: str, *, rendered: bool = False, document: bool = False) -> None:
     """Write to stdout, escaping what its encoding cannot represent. Commands of kdoctor are those that run here.
 
     Args:
-        text: what to write. JSON, HTML and checklists are for programs: nothing in them changes.
+        text: what to write. JSON and HTML, which begin with ``{`` and ``<``, are for programs: nothing in them changes.
         rendered: the text is in a format whose renderer has cleaned the values in it. Other text is cleaned here.
+        document: it is a file in YAML, in which nothing changes either.
 
     Raises:
         UsageError: it cannot be written, such as on a full disk.
@@ -95,8 +96,7 @@ def show(text: str, *, rendered: bool = False) -> None:
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     with _as_usage_errors():
         shown = clean_rendered(text) if rendered else clean(text)
-        is_document = shown.startswith(("{", "<")) or "\nschema: " in shown
-        sys.stdout.write(shown if is_document else called_here(shown))
+        sys.stdout.write(shown if document or shown.startswith(("{", "<")) else called_here(shown))
         sys.stdout.flush()
 
 

@@ -1,6 +1,5 @@
 """The history as text. Pure."""
 
-import functools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -43,18 +42,11 @@ def list_runs(
     """
     yield from (f"{line}\n" for text in diagnoses.get(NO_RUN, ()) for line in wrap(text, first=_INDENT))
     names = series_names((run.host, run.target) for run in runs)
-
-    @functools.cache
-    def described(checklist: str, host: str, target: str, scope: str, indent: int) -> tuple[str, list[str]]:
-        """What was run, behind the start of the first line, and further lines."""
-        name = "" if "--snapshot" in scope else names[host, target]  # the option names the recording
-        first, *rest = wrap(" ".join(filter(None, (checklist, name, scope))), first=" " * indent, rest=_INDENT)
-        return first[indent:], rest
-
     for run in runs:
         start = f"{run.id:>6}  {run.started_at[:19]}  {_WORDS[run.conclusion]:<12} {run.duration_s:>7.1f} s  "
-        what, rest = described(run.checklist, run.host, run.target, run.scope, len(start))
-        lines = [start + what, *rest]
+        target = "" if "--snapshot" in run.scope else names[run.host, run.target]  # the option names the recording
+        what = " ".join(filter(None, (run.checklist, target, run.scope)))
+        lines = wrap(what, first=start, rest=_INDENT)
         if run.before == "pass" and run.conclusion == "fail":
             lines += wrap("first failure", first=_INDENT)
         if run.id in changes:

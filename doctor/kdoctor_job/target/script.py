@@ -28,7 +28,6 @@ _LOOPS = {
     "strategy.run": "kdoctor lint reads it, and --loop with --restore shows whether it comes back",
     "train_on_batch": "call kdoctor.guard(model, data, strategy) before it",
 }
-_REPRODUCE = "Correct the error. To reproduce it, run the script alone."
 _NAME_IT = "Name a script, such as train.py, or a module, such as jobs.train, and its arguments."
 _USAGE = 2
 """The exit status of parsers of arguments."""
@@ -81,7 +80,7 @@ def until_fit(command: str) -> Tuple[Any, Any, Dict[str, Any]]:
         if end.code:
             last = _ERROR.sub("", heard.end.strip().rpartition("\n")[2].strip())
             how = end.code if isinstance(end.code, str) else last or f"exit status {end.code}"
-            fix = "Give it the arguments that it needs." if end.code == _USAGE else _REPRODUCE
+            fix = "Give it the arguments that it needs." if end.code == _USAGE else ""
             raise PartError(PART, f"{words[0]} ends before any fit: {how}", fix) from end
     except PartError:
         raise
@@ -127,11 +126,9 @@ class _Heard:
 
 
 def _fix_of(error: BaseException, script: str) -> str:
-    """To run it, unless a module is missing: then to search the working directory, if it has the module."""
+    """To search the working directory, if that has a module which the script misses; else nothing in particular."""
     file, package = Path(script), getattr(error, "name", None)
-    if not isinstance(error, ModuleNotFoundError):
-        return _REPRODUCE
-    if not (package and file.suffix == ".py" and Path(package).is_dir()):
+    if not (isinstance(error, ModuleNotFoundError) and package and file.suffix == ".py" and Path(package).is_dir()):
         return ""
     module = ".".join(file.with_suffix("").parts)
     return f"Python searches {file.parent} for what {file} imports, and {package} is not there: use --model {module}."

@@ -33,7 +33,6 @@ from kdoctor_job.target.random_numbers import (
 from kdoctor_job.target.strategies import train_alone
 from kdoctor_target.training.replicas import read_copies
 
-_MORE_TIME = "--model-timeout; in Python budget_s"
 Phase = Callable[[str], None]
 T = TypeVar("T")
 
@@ -346,7 +345,8 @@ class Trials:
             self.phase(f"comparison with one device, training {self._compared}")
         began = time.monotonic()
         if self.budget_s is not None and began - self._started + self._slowest > self.budget_s:
-            raise SpentError(f"each training takes about {self._slowest:.0f} s: allow more time ({_MORE_TIME})")
+            more = "allow more time (--model-timeout; in Python budget_s)"
+            raise SpentError(f"each training takes about {self._slowest:.0f} s: {more}")
         yield
         self._slowest = max(self._slowest, time.monotonic() - began)
 

@@ -32,7 +32,7 @@ _LONGEST = 300
 _OUTSIDE = "An import runs what is in no function. To examine it as a script, use --model {} alone."
 _ELSEWHERE = "Run kdoctor where the job starts, or correct the module's name."
 _FRAMEWORKS = re.compile(
-    r"[/\\](kdoctor_target|kdoctor_job[/\\]target|tensorflow|keras|tf_keras|numpy)[/\\]|__autograph_generated|^<"
+    r"[/\\](kdoctor_target|kdoctor_job[/\\]target|tensorflow|keras|tf_keras|numpy)[/\\]|__autograph_generated|^<|\.pyx$"
 )
 """Files that are never the job's, even if the job itself is installed as a package."""
 
@@ -187,8 +187,11 @@ def describe(error: BaseException) -> str:
     if error.__context__ is not None and str(error).startswith("Unable to automatically build the model"):
         return describe(error.__context__)
     said = str(error)
-    if isinstance(error, OSError) and error.filename and error.strerror:
-        said = f"{error.filename}: {error.strerror}"  # the file first, since long messages are cut
+    if isinstance(error, OSError) and error.errno and error.strerror:
+        # The file and the reason first, since long messages are cut. HDF5 has a message where others have the reason.
+        reason = os.strerror(error.errno)
+        more = None if error.strerror == reason else error.strerror
+        said = ": ".join(str(part) for part in (error.filename, reason, more) if part)
     lines = [_COUNTED.sub("", line.strip()) for line in _innermost(_NOISE.sub("", said)).splitlines()]
     lines = [line for line in lines if line]
     kind = type(error).__name__

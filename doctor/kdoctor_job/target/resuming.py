@@ -29,7 +29,7 @@ import h5py
 
 from kdoctor_job.target.data import Data
 from kdoctor_job.target.fitting import PART, FitArguments
-from kdoctor_job.target.parts import PartError, as_model, call, find, keras_of, takes
+from kdoctor_job.target.parts import PartError, as_model, call, describe, find, keras_of, takes
 from kdoctor_job.target.random_numbers import random_numbers_fixed
 from kdoctor_job.target.rows import record_rows, shake
 from kdoctor_job.target.states import apart, is_seed, optimizers_of, seeds_of, state_of, steps_of, unequal
@@ -42,6 +42,7 @@ from kdoctor_job.target.watching import (
     Watch,
     around,
     numbers_of,
+    other_place,
     read,
     write,
 )
@@ -113,7 +114,7 @@ class Own:
             return self._fit(model, is_loaded=True)
         except Exception as error:
             if watch.inside and (watch.started or not after):
-                raise SaveError(f"{type(error).__name__}: {' '.join(str(error).split())}") from error
+                raise SaveError(describe(error)) from error
             raise
 
     def note(self, facts: Facts) -> None:
@@ -170,6 +171,8 @@ class Own:
         """Callbacks of Keras whose time is not taken, and those of the job, or what replaces them."""
         self.is_built, self.has_others = model.built, bool(fit.callbacks)
         if self.has_own:
+            if other := other_place(fit.callbacks, self.folder):
+                raise PartError(PART, f"{other}, which is not in the folder that {FOLDER!r} names: put it there")
             return [], fit.callbacks
         place, keras = self.folder / self.name, keras_of(model).callbacks
         saving = [] if self.name == "backup" else [keras.ModelCheckpoint(str(place / "{epoch:03d}.keras"))]

@@ -188,7 +188,10 @@ def test_error_of_a_call_is_named_where_keras_cannot_build_the_model() -> None:
 
 
 def test_error_of_a_file_begins_with_the_file() -> None:
-    assert describe(FileNotFoundError(2, "No such file", "/data/w.h5")) == "FileNotFoundError: /data/w.h5: No such file"
+    missing = FileNotFoundError(2, "No such file or directory", "/data/w.h5")
+    assert describe(missing) == "FileNotFoundError: /data/w.h5: No such file or directory"
+    of_hdf5 = OSError(122, "Can't synchronously write data (file write failed: time = now\n, filename = 'w.h5')")
+    assert describe(of_hdf5).startswith("OSError: Disk quota exceeded: Can't synchronously write data")
     assert describe(OSError("no answer")) == "OSError: no answer"
 
 

@@ -131,7 +131,8 @@ def _unproven(
     unknown = (line for line in required if line.status is Status.UNKNOWN and not is_accepted(line))
     yield [line.id for line in (*unknown, *(line for line in required if line.blocked_by))], "could not be evaluated"
     untrained = "--no-smoke" in node.options.split()  # which the verdict of the fleet names
-    yield [line.id for line in required if line.left_out and not (line.scenario and untrained)], "left out"
+    left_out = [line.id for line in required if line.left_out and not (line.scenario and untrained)]
+    yield left_out, f"left out by {node.options}" if node.options else "left out"
     elsewhere = asked.passed[_kind(node)]
     yield [line.id for line in required if _is_odd(line, elsewhere)], "skipped, but passed on an equal node"
     known = {line.id for line in node.results}

@@ -20,6 +20,7 @@ from kdoctor.text.canvas import PLAIN, canvas_for
 from kdoctor.text.lists import counted
 from kdoctor_lint import engine
 from kdoctor_lint.cache import Cache
+from kdoctor_lint.files import find_files
 from kdoctor_lint.fixes.sources import Fixed
 from kdoctor_lint.model import Rule
 from kdoctor_lint.registry import chosen_rules, rule_named
@@ -106,8 +107,8 @@ def _checked(paths: list[str] | None, *, fix: bool, unsafe: bool) -> list[str]:
 
 
 def _entry(paths: Sequence[str], entry: str) -> str:
-    scripts = [read_script(path).body for path in paths if path != STDIN and Path(path).is_file()]
-    names = [getattr(node, "name", "") for body in scripts for node in body]
+    files, _ = find_files([path for path in paths if path != STDIN])
+    names = {getattr(node, "name", "") for path in files for node in read_script(path).body}
     if entry not in names:
         raise UsageError(f"--entry: no file that is named has a function {entry!r}{did_you_mean(entry, names)}")
     return entry

@@ -329,6 +329,15 @@ def with_results(changes: Mapping[str, str], verdict: str) -> Plant:
     return plant
 
 
+def test_options_that_left_out_a_check_are_named() -> None:
+    def plant(document: Document) -> None:
+        with_results({"gpu.free": "left out"}, "pass")(document)
+        document["checklist"] = {**document["checklist"], "options": "--skip gpu.free"}
+
+    (node,) = merged(fleet_of(1, {1: [plant]})).nodes
+    assert node.reason.endswith(" left out by --skip gpu.free")
+
+
 REPORTS = st.tuples(
     st.dictionaries(st.sampled_from(ERRORS), st.sampled_from([*STATES, "gone"]), max_size=2),
     st.sampled_from(["pass", "pass", "unknown", "fail"]),

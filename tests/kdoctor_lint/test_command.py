@@ -157,10 +157,11 @@ def main(arguments):
 """
 
 
-def test_entry_is_started(tmp_path: Path) -> None:
+@pytest.mark.parametrize("named", ["train.py", "."])
+def test_entry_is_started(named: str, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(ENTRY, encoding="utf-8")
-    assert kdoctor("train.py", cwd=tmp_path).returncode == 0
-    done = kdoctor("train.py", "--entry", "main", cwd=tmp_path)
+    assert kdoctor(named, cwd=tmp_path).returncode == 0
+    done = kdoctor(named, "--entry", "main", cwd=tmp_path)
     assert (done.returncode, "KD101" in done.stdout) == (1, True)
 
 

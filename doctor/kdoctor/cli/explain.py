@@ -187,8 +187,8 @@ def _is_name(text: str) -> bool:
 
 
 def _is_code(text: str) -> bool:
-    """Whether it has the form of a lint rule's code: ``KD101``."""
-    return bool(re.fullmatch("[A-Z]{1,4}[0-9]+", text))
+    """Whether it has the form of a lint rule's code or its beginning: ``KD101``, ``KD``."""
+    return bool(re.fullmatch("[A-Z]{2,4}[0-9]*|[A-Z][0-9]+", text))
 
 
 def explain_name(name: str, known: Known) -> str:

@@ -46,6 +46,8 @@ def topology(
     gpus, pci, host = facts.get(Gpus), facts.get(PciDevices), facts.get(Host)
     if not isinstance(gpus, Gpus) or not gpus.devices:
         reason = gpus.unavailable if isinstance(gpus, Unavailable) else gpus and getattr(gpus, "error", None)
+        if isinstance(pci, PciDevices) and not pci.gpus:
+            reason = "no NVIDIA GPU is recorded" if snapshot else "this machine has no NVIDIA GPU"
         raise UsageError(
             f"no GPUs to show: {reason or 'the driver lists no GPU'}", hint="Details: kdoctor check --select driver"
         )

@@ -118,6 +118,8 @@ def _pieces(pattern: str) -> tuple[str, ...]:
 
 def _match(failure: KnownFailure, plain: _Plain) -> Match | None:
     """The longest message of the failure that is in the text, or that the text is a part of."""
+    if any(map(plain.has, failure.unless)):
+        return None
     found = [pattern for pattern in failure.messages if plain.has(pattern)]
     if found:
         longest = max(found, key=weight)

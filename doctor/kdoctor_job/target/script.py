@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 import sys
+import threading
 import traceback
 import types
 from importlib.abc import MetaPathFinder
@@ -67,15 +68,7 @@ def until_fit(command: str) -> Tuple[Any, Any, Dict[str, Any]]:
         with stopped_at_fit(), contextlib.redirect_stderr(heard):
             _run(words)
     except TrainingBegins as reached:
-        if "horovod" in sys.modules:
-            raise NotHere(
-                f"{words[0]} trains with Horovod, and only strategies of tf.distribute are examined"
-            ) from None
-        if reached.call:
-            raise NotHere(f"{words[0]} trains in a loop ({reached.call}): {_LOOPS[reached.call]}") from None
-        given = reached.arguments
-        inputs, targets = given.pop("x", None), given.pop("y", None)
-        return reached.model, inputs if targets is None else (inputs, targets), given
+        return _given(reached, words[0])
     except SystemExit as end:
         if end.code:
             last = _ERROR.sub("", heard.end.strip().rpartition("\n")[2].strip())
@@ -91,6 +84,18 @@ def until_fit(command: str) -> Tuple[Any, Any, Dict[str, Any]]:
         message = f"{words[0]} raised {describe(error)}"
         raise PartError(PART, message, _fix_of(error, words[0])) from error
     raise NotHere(f"{words[0]} ended without a call of fit: {_FUNCTIONS}")
+
+
+def _given(reached: TrainingBegins, script: str) -> Tuple[Any, Any, Dict[str, Any]]:
+    if not tf.executing_eagerly():
+        raise NotHere(f"{script} disables eager execution, without which its model is not examined") from None
+    if "horovod" in sys.modules:
+        raise NotHere(f"{script} trains with Horovod, and only strategies of tf.distribute are examined") from None
+    if reached.call:
+        raise NotHere(f"{script} trains in a loop ({reached.call}): {_LOOPS[reached.call]}") from None
+    given = reached.arguments
+    inputs, targets = given.pop("x", None), given.pop("y", None)
+    return reached.model, inputs if targets is None else (inputs, targets), given
 
 
 def _run(words: List[str]) -> None:
@@ -126,7 +131,9 @@ class _Heard:
 
 
 def _fix_of(error: BaseException, script: str) -> str:
-    """To search the working directory, if that has a module which the script misses; else nothing in particular."""
+    """Of what a script may find elsewhere: its modules, and answers to its questions; else nothing in particular."""
+    if isinstance(error, EOFError):
+        return "Give the answer as an argument: a job in a queue has no standard input, either."
     file, package = Path(script), getattr(error, "name", None)
     if not (isinstance(error, ModuleNotFoundError) and package and file.suffix == ".py" and Path(package).is_dir()):
         return ""
@@ -136,7 +143,11 @@ def _fix_of(error: BaseException, script: str) -> str:
 
 @contextlib.contextmanager
 def stopped_at_fit() -> Iterator[None]:
-    """Have what trains raise: ``fit`` of any model, also one that its class overrides, and the calls of loops."""
+    """Have what trains raise: ``fit`` of any model, also one that its class overrides, and the calls of loops.
+
+    Raises:
+        TrainingBegins: at the end, if another thread trains.
+    """
     changed: List[Tuple[Any, str]] = []
 
     def change(kind: Any, name: str, value: Any) -> None:
@@ -149,12 +160,25 @@ def stopped_at_fit() -> Iterator[None]:
             finder.act(sys.modules[name])
     sys.meta_path.insert(0, finder)
     change(tf.distribute.Strategy, "run", _stops_run(tf.distribute.Strategy.run))
+    begun: List[TrainingBegins] = []
+    report = threading.excepthook
+
+    def keep(raised: Any) -> None:
+        if isinstance(raised.exc_value, TrainingBegins):
+            begun.append(raised.exc_value)
+        else:
+            report(raised)
+
+    threading.excepthook = keep
     try:
         yield
     finally:
+        threading.excepthook = report
         sys.meta_path.remove(finder)
         for kind, name in changed:
             delattr(kind, name)
+        if begun:
+            raise begun[0]
 
 
 class _WhenImported(MetaPathFinder):

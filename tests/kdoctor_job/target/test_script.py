@@ -52,6 +52,10 @@ def until_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
     ("model.fit(x, y, batch_size=2)", {"batch_size": 2}),
     ("model.fit(tf.data.Dataset.from_tensors((x, y)), None, None, 7)", {"batch_size": None, "epochs": 7}),
     (CAUGHT, {"epochs": 3}),
+    (
+        "import threading\nt = threading.Thread(target=lambda: model.fit(x, y, epochs=4))\nt.start()\nt.join()\nsys.exit()",
+        {"epochs": 4},
+    ),
     (OWN_FIT + "model.fit(x, y, epochs=2, workers=4, class_weight={0: 1.0})", {"epochs": 2, "class_weight": {0: 1.0}}),
 )
 def test_arguments_of_the_first_fit(until_fit: Callable[..., Any], lines: str, expected: dict[str, Any]) -> None:
@@ -96,6 +100,7 @@ def test_script_without_fit_is_not_examined(until_fit: Callable[..., Any], lines
     ),
     ("print('no', 'data', file=sys.stderr)\nsys.exit(1)", "train9.py ends before any fit: no data"),
     ("sys.exit('no data')", "train9.py ends before any fit: no data"),
+    ("sys.stdin = open('/dev/null'); input()", "train9.py raised EOFError: EOF when reading a line (train9.py:7)"),
     ("1 / 0", "train9.py raised ZeroDivisionError: division by zero (train9.py:7)"),
     ("model.fit()", None),
 )

@@ -17,6 +17,13 @@ model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
 model.compile("sgd", "mse")
 x, y = np.ones((4, 2), "float32"), np.ones((4, 1), "float32")
 """
+IN_A_THREAD = """
+import threading
+thread = threading.Thread(target=lambda: model.fit(x, y, epochs=4))
+thread.start()
+thread.join()
+sys.exit()
+"""
 OWN_FIT = """
 class Own(keras.Sequential):
     def fit(self, x, y=None, **more):
@@ -52,10 +59,7 @@ def until_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
     ("model.fit(x, y, batch_size=2)", {"batch_size": 2}),
     ("model.fit(tf.data.Dataset.from_tensors((x, y)), None, None, 7)", {"batch_size": None, "epochs": 7}),
     (CAUGHT, {"epochs": 3}),
-    (
-        "import threading\nt = threading.Thread(target=lambda: model.fit(x, y, epochs=4))\nt.start()\nt.join()\nsys.exit()",
-        {"epochs": 4},
-    ),
+    (IN_A_THREAD, {"epochs": 4}),
     (OWN_FIT + "model.fit(x, y, epochs=2, workers=4, class_weight={0: 1.0})", {"epochs": 2, "class_weight": {0: 1.0}}),
 )
 def test_arguments_of_the_first_fit(until_fit: Callable[..., Any], lines: str, expected: dict[str, Any]) -> None:

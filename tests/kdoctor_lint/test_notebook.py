@@ -53,6 +53,13 @@ def test_comment_silences_in_its_cell(tmp_path: Path) -> None:
     assert report.ignored[0].reason == "Keras 2 runs this notebook"
 
 
+def test_notebook_of_spark_is_read(tmp_path: Path) -> None:
+    path = Path(notebook(tmp_path / "a.ipynb", FIRST, SECOND, THIRD))
+    text = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**text, "metadata": {"language_info": {"name": "pyspark"}}}), encoding="utf-8")
+    assert len(lint([str(path)]).findings) == 1
+
+
 def test_format_3_with_worksheets_is_read(tmp_path: Path) -> None:
     cells = [{"cell_type": "code", "input": [f"{FIRST}\n"]}, {"cell_type": "code", "input": ["x = = 1"]}]
     path = tmp_path / "old.ipynb"

@@ -1,5 +1,6 @@
 """From paths to a report."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -18,6 +19,13 @@ from kdoctor_lint.registry import RULES
 from kdoctor_lint.rules.internal import UNREADABLE_FILE
 from kdoctor_lint.script import Script, read_script
 from kdoctor_lint.settings import NO_SETTINGS, Settings
+
+_KERAS_2 = re.compile(
+    r"TF_USE_LEGACY_KERAS|^[ \t]*[%!]\s*pip3? install\b.*\b(keras\s*(<\s*3|==\s*2)|"
+    r"tensorflow(-\w+)?\s*(<\s*2\.16|[<~=]=\s*(1\.|2\.(\d|1[0-5])(?!\d))))",
+    re.MULTILINE,
+)
+"""What a script or a notebook with Keras 2 sets, or installs."""
 
 
 def lint(
@@ -92,7 +100,7 @@ def lint_script(
     if any(word in code for rule in rules.values() if rule.judge for word in rule.words):
         try:
             programs = [script.body, *script.written.values()]
-            legacy, near = "TF_USE_LEGACY_KERAS" in code, tree or Tree(script.path)
+            legacy, near = bool(_KERAS_2.search("\n".join(script.lines))), tree or Tree(script.path)
             start = partial(analyze, legacy=legacy, neighbours=near, targets=settings.targets, entry=settings.entry)
             traces = list(map(start, programs))
             found += [finding for trace in traces for finding in _judged(script, trace, rules)]

@@ -17,7 +17,6 @@ _PREFIXES = (
     ("keras.src", "keras"),
     ("tensorflow.optimizers", "keras.optimizers"),
     ("tensorflow.metrics", "keras.metrics"),
-    ("tensorflow_addons.optimizers", "keras.optimizers"),
 )
 
 

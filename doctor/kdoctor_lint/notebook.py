@@ -41,7 +41,7 @@ def code_cells(data: bytes) -> Iterator[str]:
         raise UnreadableError("not a notebook: it has no list of cells", fix=_SAVE_AGAIN)
     names = (_at(document, "metadata", "language_info", "name"), _at(document, "metadata", "kernelspec", "language"))
     language = next((name.lower() for name in names if isinstance(name, str)), "")
-    for cell in cells if language in {"", "python", "ipython"} else ():  # notebooks of R and Julia have nothing to lint
+    for cell in cells if not language or "py" in language else ():  # notebooks of R and Julia have nothing to lint
         if isinstance(cell, dict) and cell.get("cell_type") == "code":
             yield _text(cell.get("source", cell.get("input", "")))
 

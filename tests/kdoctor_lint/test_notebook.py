@@ -26,6 +26,18 @@ def test_names_are_followed_across_cells(tmp_path: Path) -> None:
     assert finding.source == "model.compile(optimizer='adam', loss='mse')"
 
 
+@pytest.mark.parametrize(
+    ("command", "found"),
+    [
+        ("%pip install -U 'keras<3'", 0),
+        ("!pip install -q tensorflow==2.9.1", 0),
+        ("!pip install tensorflow==2.16.1", 1),
+    ],
+)
+def test_installed_keras_2_has_no_defects_of_keras_3(tmp_path: Path, command: str, found: int) -> None:
+    assert len(lint([notebook(tmp_path / "a.ipynb", command, FIRST, SECOND, THIRD)]).findings) == found
+
+
 def test_other_cells_are_linted_after_broken_one(tmp_path: Path) -> None:
     found = lint([notebook(tmp_path / "a.ipynb", FIRST, SECOND, "x = = 1", THIRD)]).findings
     assert [(item.rule.id, item.spot.cell, item.spot.line) for item in found] == [
@@ -39,6 +51,13 @@ def test_comment_silences_in_its_cell(tmp_path: Path) -> None:
     report = lint([notebook(tmp_path / "a.ipynb", FIRST, SECOND, third)])
     assert report.findings == ()
     assert report.ignored[0].reason == "Keras 2 runs this notebook"
+
+
+def test_notebook_of_spark_is_read(tmp_path: Path) -> None:
+    path = Path(notebook(tmp_path / "a.ipynb", FIRST, SECOND, THIRD))
+    text = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**text, "metadata": {"language_info": {"name": "pyspark"}}}), encoding="utf-8")
+    assert len(lint([str(path)]).findings) == 1
 
 
 def test_format_3_with_worksheets_is_read(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.environment import Function
 from kdoctor_lint.flow.interpreter import Interpreter
 from kdoctor_lint.flow.joining import item_of, join
-from kdoctor_lint.flow.texts import as_number, as_text, formatted
+from kdoctor_lint.flow.texts import as_number, as_text, formatted, given
 from kdoctor_lint.flow.trace import Saved
 from kdoctor_lint.flow.values import UNKNOWN, Value
 from kdoctor_lint.names import BATCH
@@ -129,6 +129,14 @@ def table_method(call: Call, table: val.Table, name: str) -> Value:
     elif name in {"update", "setdefault", "pop", "clear", "popitem"}:
         table.forget()
     return UNKNOWN
+
+
+def from_configuration(call: Call) -> Value:
+    """``get`` of an unknown table. A default of zero is kept, as that of an option."""
+    name, default = call.first, call.get(1, "default")
+    if isinstance(name, val.Text) and isinstance(default, val.Number) and default.value == 0:
+        call.interpreter.defaults.setdefault(name.value, default)
+    return given(f"[{name.value!r}]") if isinstance(name, val.Text) else unknown(call, UNKNOWN)
 
 
 def list_method(call: Call, many: val.Many, name: str) -> Value:

@@ -19,11 +19,10 @@ from kdoctor_lint.flow.texts import as_number, given, interpolated, text_of
 from kdoctor_lint.flow.values import UNKNOWN, Value, is_unknown
 from kdoctor_lint.names import DEFAULT, Kind, canonical, kind_of
 
-_OPERATORS: Mapping[type, Callable[[float, float], float]] = {
-    ast.Add: operator.add,
-    ast.Mult: operator.mul,
-    ast.Sub: operator.sub,
-}
+_OPERATORS: Mapping[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Mult: operator.mul, ast.Sub: operator.sub, ast.Eq: operator.eq, ast.NotEq: operator.ne,
+    ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Lt: operator.lt, ast.LtE: operator.le,
+}  # fmt: skip
 _LARGEST = 2.0**53  # Numbers above it are not computed with
 _LOSS_WEIGHT = re.compile(r"alpha|beta|gamma|lambda?|weight|coeff?|balance|ratio|classes|(^|_)w(_|$)", re.IGNORECASE)
 _WEIGHTS = frozenset({"trainable_variables", "trainable_weights"})
@@ -245,9 +244,32 @@ def _boolean(interpreter: Interpreter, node: Any, env: Env) -> Value:
     return val.Truth(value=ends) if ends in map(val.truth_of, values) else reduce(join, values)
 
 
+def taken_branch(interpreter: Interpreter, test: ast.expr, env: Env) -> int | None:
+    """The number of the branch that is meant: ``if NUM_GPUS == 1``, ``if mode == "tpu"``, ``if strategy is None``."""
+    if interpreter.conditional:
+        return None
+    if isinstance(test, ast.UnaryOp):
+        taken = taken_branch(interpreter, test.operand, env) if isinstance(test.op, ast.Not) else None
+        return None if taken is None else 1 - taken
+    sides, sign = [test], None
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        sides, sign = [test.left, test.comparators[0]], test.ops[0]
+    elif not isinstance(test, ast.Name | ast.Attribute):
+        return None
+    left, *right = interpreter.evaluate_all(sides, env)
+    if right in ([], [val.NONE]) and isinstance(left, val.Strategy) and "unknown" not in left.kinds:
+        return int(isinstance(sign, ast.Is | ast.Eq))  # without it, one device trains
+    compare = _OPERATORS.get(type(sign))
+    one, *other = (value.value if isinstance(value, val.Number | val.Text) else None for value in (left, *right))
+    if compare is None or None in {one, *other} or isinstance(one, str) is not isinstance(other[0], str):
+        return None
+    return 0 if compare(one, other[0]) else 1
+
+
 def _either(interpreter: Interpreter, node: Any, env: Env) -> Value:
     test, body, other = interpreter.evaluate_all([node.test, node.body, node.orelse], env)
-    known = val.truth_of(test)
+    known, taken = val.truth_of(test), taken_branch(interpreter, node.test, env)
+    known = taken == 0 if known is None and taken is not None else known
     return join(body, other) if known is None else body if known else other
 
 

@@ -65,7 +65,7 @@ def _harmless(call: Call, name: str) -> Value:
         call.interpreter.place = val.Place.INSIDE if call.interpreter.strategy else val.Place.UNSURE
     elif name in _WRITERS:
         call.save(call.get(1, "export_dir", "filepath"), name)
-    return next((value for value in call.args if isinstance(value, val.Tensor)), UNKNOWN)
+    return next((value for value in call.args if isinstance(value, val.Tensor | val.Optimizer)), UNKNOWN)
 
 
 def _unseeded(call: Call, name: str) -> None:
@@ -170,7 +170,8 @@ def _layer(call: Call, name: str) -> Value:
         call.interpreter.trace.added.append((call.site, False, call.interpreter.strategy))
     rate = call.get(0, "rate", "stddev", "factor")
     shown = isinstance(rate, val.Given) and not rate.home
-    unclear = call.spread or (rate is not None and val.is_unknown(rate) and not shown) or _is_zero(rate)
+    zero = _is_zero(rate) or any(_is_zero(call.interpreter.defaults.get(name)) for name in getattr(rate, "names", ()))
+    unclear = call.spread or zero or (rate is not None and val.is_unknown(rate) and not shown)
     drawing = RANDOM.match(name) is not None and not unclear
     random = name.rpartition(".")[2] if drawing else ""
     normalizes = BATCH_NORMALIZATION.match(name) is not None

@@ -89,7 +89,7 @@ def _iterator(call: Call) -> Value:
     value = _dataset(call)
     made_by = getattr(call.first.node, "func", None) if isinstance(call.first, val.Foreign) else None
     if isinstance(value, val.Dataset) or getattr(made_by, "attr", "").startswith("flow"):  # of an ImageDataGenerator
-        return val.Batches(loop=call.interpreter.loop)
+        return val.Batches(loop=None if getattr(value, "shuffled", False) else call.interpreter.loop)
     return val.Batches(whole=False, loop=call.interpreter.loop) if value is val.DISTRIBUTED else value
 
 
@@ -210,6 +210,7 @@ _FUNCTIONS: tuple[tuple[Callable[[Call], Value], str], ...] = (
     (lambda call: call.interpreter.set_distribution(call.site), "keras.distribution.set_distribution"),
     (_mesh, "keras.distribution.DeviceMesh"),
     (_current_strategy, "tensorflow.distribute.get_strategy"),
+    (lambda call: UNKNOWN if call.interpreter.in_graph else val.Truth(True), "tensorflow.executing_eagerly"),  # noqa: FBT003
     (_named, "builtins.getattr"),
     (lambda call: val.Scope(val.Strategy(DEFAULT, call.site)), "contextlib.nullcontext"),
     (_dataset, "builtins.enumerate tqdm.tqdm tqdm.auto.tqdm"),

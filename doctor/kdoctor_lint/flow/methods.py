@@ -7,10 +7,10 @@ from functools import reduce
 from typing import Any
 
 from kdoctor_lint.flow import values as val
-from kdoctor_lint.flow.call import Call, list_method, table_method, text_method, unknown
+from kdoctor_lint.flow.call import Call, from_configuration, list_method, table_method, text_method, unknown
 from kdoctor_lint.flow.environment import Function
 from kdoctor_lint.flow.joining import join
-from kdoctor_lint.flow.texts import as_number, given, interpolated
+from kdoctor_lint.flow.texts import as_number, interpolated
 from kdoctor_lint.flow.trace import Compiled, Fitted
 from kdoctor_lint.flow.values import UNKNOWN, Value
 from kdoctor_lint.names import BATCH, DEFAULT, SOME
@@ -371,9 +371,7 @@ def _merged(call: Call) -> Value:
 _RESULTS: Mapping[str, Callable[[Call], Value]] = {
     "run": _perhaps_run,
     "experimental_run_v2": _perhaps_run,
-    "get": lambda call: (
-        given(f"[{call.first.value!r}]") if isinstance(call.first, val.Text) else unknown(call, UNKNOWN)
-    ),
+    "get": from_configuration,
     "get_per_replica_batch_size": _for_replica,
     "add_argument": _add_option,
     "num_tasks": _tasks,

@@ -1,9 +1,8 @@
 """What each kind of statement does, and whether code after it is unreachable."""
 
 import ast
-import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial, reduce
 from typing import Any
@@ -12,6 +11,7 @@ from kdoctor_lint.flow import values as val
 from kdoctor_lint.flow.binding import bind
 from kdoctor_lint.flow.calls import unseen_instance
 from kdoctor_lint.flow.environment import Env, Function
+from kdoctor_lint.flow.expressions import taken_branch
 from kdoctor_lint.flow.interpreter import Executor, Interpreter
 from kdoctor_lint.flow.joining import join
 from kdoctor_lint.flow.removals import note_import
@@ -122,13 +122,15 @@ def _if(interpreter: Interpreter, node: Any, env: Env) -> bool:
     main = not node.orelse and isinstance(node.test, ast.Compare) and ast.unparse(node.test.left) == "__name__"
     known = env.home is None if main and isinstance(node.test.ops[0], ast.Eq) else val.truth_of(test)
     if known is not None:
+        left_out = (part for statement in (node.orelse if known else node.body) for part in ast.walk(statement))
+        interpreter.trace.unclear |= any(isinstance(part, ast.Attribute) and part.attr == "scope" for part in left_out)
         return interpreter.execute(node.body if known else node.orelse, env)
     # Not being a parameter server is what all workers have in common.
     asks = _names_any(node.test, _WORKER) and not ast.unparse(node.test).endswith("!= 'ps'")
     interpreter.chief_only += asks
     tests_version = _names_any(node.test, _VERSION)
     interpreter.guarded += tests_version
-    ended = _branches(interpreter, [node.body, node.orelse], env, taken=_taken(interpreter, node.test, env))
+    ended = _branches(interpreter, [node.body, node.orelse], env, taken=taken_branch(interpreter, node.test, env))
     interpreter.guarded -= tests_version
     # After `if not is_chief: return`, the code is for the chief only. The end of the function resets this.
     if not (asks and isinstance(node.body[-1], ast.Return | ast.Raise | ast.Continue)):
@@ -141,26 +143,6 @@ def _names_any(test: ast.AST, pattern: re.Pattern[str]) -> bool:
     nodes = ast.walk(test)
     words = (getattr(node, "id", None) or getattr(node, "attr", None) or getattr(node, "value", None) for node in nodes)
     return any(isinstance(word, str) and pattern.search(word) for word in words)
-
-
-_COMPARISONS: Mapping[type, Callable[[Any, Any], bool]] = {
-    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-}  # fmt: skip
-
-
-def _taken(interpreter: Interpreter, test: ast.expr, env: Env) -> int | None:
-    """The number of the branch that the script selects, such as in ``if NUM_GPUS == 1`` or ``if mode == "tpu"``."""
-    if interpreter.conditional or not isinstance(test, ast.Compare) or len(test.ops) > 1:
-        return None
-    compare = _COMPARISONS.get(type(test.ops[0]))
-    one, other = (
-        value.value if isinstance(value, val.Number | val.Text) else None
-        for value in interpreter.evaluate_all([test.left, test.comparators[0]], env)
-    )
-    if compare is None or None in {one, other} or isinstance(one, str) is not isinstance(other, str):
-        return None
-    return 0 if compare(one, other) else 1
 
 
 def _branches(

@@ -21,14 +21,13 @@ def _judge(trace: Trace) -> Hits:
         elif late.what.startswith("keras."):
             if any(event.model is model for event in trace.fitted[late.before :] for model in late.models):
                 yield late.node, "distribution is set after the model was built, so its variables are not distributed"
-        elif late.what != "TF_CONFIG":
+        elif late.what != "TF_CONFIG" and trace.scopes > late.before:  # or it is for processes that are started later
             yield late.node, f"`{late.what}` has no effect after a strategy was created"
 
 
 def _judge_cluster(trace: Trace) -> Hits:
     for late in trace.late:
-        # Without another scope it is for processes that are started later, as in notebooks.
-        if late.what == "TF_CONFIG" and trace.scopes > late.before:
+        if late.what == "TF_CONFIG" and trace.scopes > late.before:  # or it is for processes that are started later
             yield late.node, "`TF_CONFIG` is set after the strategy has read it"
 
 

@@ -91,7 +91,7 @@ def _yields_arrays(function: Function) -> bool:
     return bool(parts) and all(_is_array(part, function) for part in parts)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=64)
 def _yielded(function: ast.AST) -> tuple[ast.expr, ...]:
     nodes = list(ast.walk(function))
     yielded = [node.value for node in nodes if isinstance(node, ast.Yield) and node.value is not None]

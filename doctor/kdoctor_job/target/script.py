@@ -131,7 +131,7 @@ class _Heard:
 
 
 def _fix_of(error: BaseException, script: str) -> str:
-    """Of what a script may find elsewhere: its modules, and answers to its questions; else nothing in particular."""
+    """The fix of an error that comes from how the script is started; empty for others."""
     if isinstance(error, EOFError):
         return "Give the answer as an argument: a job in a queue has no standard input, either."
     file, package = Path(script), getattr(error, "name", None)

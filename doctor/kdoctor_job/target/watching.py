@@ -24,6 +24,7 @@ BETWEEN_SAVES, IN_A_SAVE = "killed", "torn"
 LOADABLE = (".keras", ".h5")
 _MOST_KEPT = 3
 _NAMES_A_PATH = re.compile("path|file|dir|folder")
+"""Names of a callback's attributes whose texts are paths."""
 _SAVING_S = 10.0
 """Seconds at most for a thread in which a callback saves: the job is looked at before it trains on."""
 

@@ -200,3 +200,8 @@ def test_named_checks_and_failures_exist() -> None:
     assert [name for name in names if name not in checks] == []
     names = [name for failure in known().failure_modes for name in failure.explains]
     assert [name for name in names if name not in known().by_id] == []
+
+
+def test_what_a_failure_excludes_is_another_one() -> None:
+    assert "process_pipe_closed" in {match.known.id for match in find_matches("EOFError", known())}
+    assert not find_matches("EOFError: EOF when reading a line", known())

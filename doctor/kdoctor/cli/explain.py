@@ -123,7 +123,7 @@ def explain(
     if words == ["-"]:
         explain_text(standard_input().read(_LONGEST_INPUT).decode("utf-8", "replace"), known)
         return
-    name = spelled_out(" ".join(words))
+    name = re.sub(r" \(([^()]+)\)$", r" \1", spelled_out(" ".join(words)))  # multi worker (fit), as reports write it
     if name != (low := name.lower()) and (_is_name(low) or _is_phrase(low)) and not _is_code(name):
         name = name if find_matches(name, known.failures) else low
     text = explain_name(name, known) if name == name.lower() or " " not in name else ""  # a message has capitals

@@ -20,9 +20,9 @@ from kdoctor.cli.deliver import show_report, wrote
 from kdoctor.cli.options import option
 from kdoctor.cli.stderr import show
 from kdoctor.commands.shell import quoted
-from kdoctor.errors import UsageError
+from kdoctor.errors import UsageError, did_you_mean, did_you_mean_file
 from kdoctor.facts import Facts, Target
-from kdoctor.history.last_passing import Series, last_passing
+from kdoctor.history.last_passing import NonePassedError, Series, last_passing
 from kdoctor.history.location import history_file
 from kdoctor.history.store import opened
 from kdoctor.lock.document import Lock
@@ -121,9 +121,10 @@ def _find_lock(
         UsageError: no record was found.
     """
     if to not in LAST_PASSING:
-        if to and to.isalpha() and not os.path.lexists(to):
+        if to and not os.path.lexists(to):
+            near = did_you_mean(to, LAST_PASSING[:1]) or did_you_mean_file(Path(to), ".yaml")
             hint = "Name the file of a lock, or last-passing for the last passing run of the history."
-            raise UsageError(f"--to {to}: no such file", hint=hint)
+            raise UsageError(f"--to {to}: no such file{near}", hint=hint)
         place, lock = load_lock(checklist, Path(to) if to else None)
         if lock is not None:
             return str(place), lock
@@ -137,7 +138,8 @@ def _find_lock(
             return last_passing(connection, series)
         except UsageError as error:
             named = ("--python", python) if python else ()
-            hint = f"{error.hint}: {quoted('kdoctor', 'checklist', 'record', checklist.asked_as, *named)}"
+            does = ("check", "--checklist") if isinstance(error, NonePassedError) else ("checklist", "record")
+            hint = f"{error.hint}: {quoted('kdoctor', *does, checklist.asked_as, *named)}"
             raise UsageError(f"{missing}{error.message}", hint=hint) from error
 
 

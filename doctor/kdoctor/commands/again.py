@@ -18,8 +18,8 @@ _EXAMINING = ("check", "smoke", "snapshot")
 root_without_sudo = hasattr(os, "geteuid") and os.geteuid() == 0 and not shutil.which("sudo")
 """As in most containers."""
 _CHECK, _PYTHON = "check", "--python"
-_REPLACES = {"--checklist": ("-c", "--gpus")}
-"""Options of a run that do not fit another value of this one."""
+_REPLACES = {"--checklist": ("-c", "--gpus"), "--gpus 0": ("--select",)}
+"""Options of a run that do not fit another value of this one. Without GPUs, nothing may be left of a selection."""
 _CALL = re.compile(
     r"kdoctor(?:(?<=: kdoctor)(?<!^kdoctor: kdoctor)(?= [a-z])|(?<=`kdoctor)(?= [a-z])"
     r"|(?<=\(kdoctor)(?= (?:snapshot|matrix|list)\b)"
@@ -79,7 +79,7 @@ def _others(asked: Sequence[str], changed: Sequence[str]) -> Iterator[str]:
     has_value = {
         name: not after.startswith("-")
         for word, after in pairwise([*changed, "-"])
-        for name in (word, *_REPLACES.get(word, ()))
+        for name in (word, *_REPLACES.get(word, ()), *_REPLACES.get(f"{word} {after}", ()))
     }
     left_out = False
     for word in asked:

@@ -15,6 +15,10 @@ from kdoctor.text.lists import counted
 _HINT = "Name another checklist with --checklist, a lock with --to, or record one"
 
 
+class NonePassedError(UsageError):
+    """There were runs, and all failed."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Series:
     """Runs that can be compared: of one host, checklist and interpreter."""
@@ -102,7 +106,10 @@ def _why_none(connection: sqlite3.Connection, series: Series) -> str:
         return f"the history has no run of {name} on this host"
     passing = [run for run in runs if run[4] == "pass"]
     if not passing:
-        return f"the history has {counted(len(runs), 'run')} of {name} on this host, and none passed"
+        raise NonePassedError(
+            f"the history has {counted(len(runs), 'run')} of {name} on this host, and none passed",
+            hint=f"{_other_passing(connection, series)}Name another checklist with --checklist, or see what fails",
+        )
     of_target = [run for run in passing if run[2] == series.target]
     if not of_target:
         number, _, target, *_ = passing[0]

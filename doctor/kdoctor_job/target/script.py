@@ -73,7 +73,8 @@ def until_fit(command: str) -> Tuple[Any, Any, Dict[str, Any]]:
         if end.code:
             last = _ERROR.sub("", heard.end.strip().rpartition("\n")[2].strip())
             how = end.code if isinstance(end.code, str) else last or f"exit status {end.code}"
-            fix = "Give it the arguments that it needs." if end.code == _USAGE else ""
+            fix = f"Give it the arguments that it needs, as in --model '{words[0]} --batch 64'."
+            fix = fix if end.code == _USAGE else ""
             raise PartError(PART, f"{words[0]} ends before any fit: {how}", fix) from end
     except PartError:
         raise

@@ -174,3 +174,4 @@ def test_a_feature_is_known_by_every_name_that_a_report_gives_it() -> None:
     unknown = [row.title for row in known.matrix.features.values() if not explain_name(row.title, known)]
     assert (len(known.matrix.features) > 100, unknown) == (True, [])
     assert "first-batch-uneven" in explain_name("first batch uneven", known)
+    assert kdoctor_here("explain", "multi worker (fit)").stdout == explain_name("multi-worker/fit", known)

@@ -65,6 +65,7 @@ def test_missing_lock_falls_back_to_last_passing_run(tmp_path: Path, target: Pat
     assert none.returncode == 2
     assert "job.lock.yaml" in none.stderr
     assert "no run of job" in none.stderr
+    assert "kdoctor checklist record job.yaml" in none.stderr
     assert kdoctor("check", *options, cwd=tmp_path, variables=variables).returncode == 0
     keras(target, "3.6.0")
     for to in ((), ("--to", "last-passing"), ("--to", "last-green")):
@@ -72,6 +73,10 @@ def test_missing_lock_falls_back_to_last_passing_run(tmp_path: Path, target: Pat
         assert done.returncode == 0, done.stderr
         assert "run 1 of the history" in done.stdout
         assert "packages.keras: 3.6.0 -> 3.15.1" in done.stdout
+    (tmp_path / "bad.yaml").write_text(LIST.replace("tensorflow-installed", "keras-compatible").replace("job", "bad"))
+    kdoctor("check", "-c", "bad.yaml", *options[2:], cwd=tmp_path, variables=variables)
+    failing = kdoctor("rollback", "-c", "bad.yaml", *options[2:], cwd=tmp_path, variables=variables)
+    assert f"kdoctor check --checklist bad.yaml --python {target}" in failing.stderr
 
 
 def test_failed_run_without_lock_shows_drift_since_last_passing_run(tmp_path: Path, target: Path) -> None:

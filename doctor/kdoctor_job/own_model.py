@@ -96,7 +96,8 @@ def file_of_script(command: str) -> Path | None:
     module = Path(*name.split("."))
     is_here = module.is_dir() or module.with_suffix(".py").is_file()
     if not is_here and (shutil.which(name) or name.startswith("python")):
-        own = list(dropwhile(lambda word: not word.endswith(".py"), words)) or ["train.py", "--batch", "64"]
+        own = words[words.index("-m") + 1 :] if "-m" in words else [*dropwhile(lambda word: word[-3:] != ".py", words)]
+        own = own or ["train.py", "--batch", "64"]
         hint = f"Leave it out: --model {quoted(shlex.join(own))}"
         raise UsageError(f"--model {command}: {name} is not a script", hint=hint)
     if not _MODULE.fullmatch(name):

@@ -22,7 +22,7 @@ from kdoctor.cli.stderr import show
 from kdoctor.commands.shell import quoted
 from kdoctor.errors import UsageError, did_you_mean, did_you_mean_file
 from kdoctor.facts import Facts, Target
-from kdoctor.history.last_passing import NonePassedError, Series, last_passing
+from kdoctor.history.last_passing import NoneFitsError, Series, last_passing
 from kdoctor.history.location import history_file
 from kdoctor.history.store import opened
 from kdoctor.lock.document import Lock
@@ -90,7 +90,7 @@ def rollback(
     catalog = load_catalog(plugin or ())
     chosen = load_checklist(checklist, catalog)
     facts = collect(catalog, snapshot, python, timeout).facts if snapshot else None
-    place, lock = _find_lock(chosen, to, lambda: _interpreter(facts, python), python)
+    place, lock = _find_lock(chosen, to, lambda: _interpreter(facts, python))
     if verify:
         raise typer.Exit(_verify(lock, chosen, catalog, python, timeout))
     if facts is None:
@@ -106,16 +106,13 @@ def rollback(
         warn(f"kdoctor: no command restores this: {text}")
 
 
-def _find_lock(
-    checklist: Checklist, to: str | None, interpreter: Callable[[], str], python: str | None
-) -> tuple[str, Lock]:
+def _find_lock(checklist: Checklist, to: str | None, interpreter: Callable[[], str]) -> tuple[str, Lock]:
     """The name of the record to restore, and the record.
 
     Args:
         checklist: the checklist that was recorded.
         to: the value of ``--to``.
         interpreter: finds the examined interpreter, for a record of the history.
-        python: the value of ``--python``.
 
     Raises:
         UsageError: no record was found.
@@ -137,9 +134,11 @@ def _find_lock(
         try:
             return last_passing(connection, series)
         except UsageError as error:
-            named = ("--python", python) if python else ()
-            does = ("check", "--checklist") if isinstance(error, NonePassedError) else ("checklist", "record")
-            hint = f"{error.hint}: {quoted('kdoctor', *does, checklist.asked_as, *named)}"
+            does = ["checklist", "record", checklist.asked_as]
+            if isinstance(error, NoneFitsError):
+                does = ["rollback" if error.target else "check", "--checklist", checklist.asked_as]
+                does += ["--to", "last-passing", "--python", error.target] if error.target else []
+            hint = f"{error.hint}: {quoted('kdoctor', *does)}"
             raise UsageError(f"{missing}{error.message}", hint=hint) from error
 
 

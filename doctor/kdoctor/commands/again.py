@@ -27,6 +27,7 @@ _CALL = re.compile(
     re.MULTILINE,
 )
 """It begins with the word, which Python finds 150 times as fast as what precedes it."""
+_LAST = re.compile(r": kdoctor (?:check|smoke|snapshot|rollback|checklist (?:init|record)) .*\Z")
 _SUDO = re.compile(r"(?<![^ ;|(])sudo ")
 
 
@@ -72,6 +73,12 @@ def in_same_place(command: str, asked: str) -> str:
         return " ".join([here, *map(quoted, _others(words[words.index(_CHECK) + 1 :], command.split()[2:]))])
     given = None if _PYTHON in command else _value(words, _PYTHON)
     return f"{here} {_PYTHON} {quoted(given)}" if given else here
+
+
+def in_same_environment(text: str, arguments: Sequence[str]) -> str:
+    """An error whose last line ends with a command, which examines the environment that this process examines."""
+    given = _value(arguments, _PYTHON)
+    return f"{text} {_PYTHON} {quoted(given)}" if given and _LAST.search(text) and _PYTHON not in text else text
 
 
 def _others(asked: Sequence[str], changed: Sequence[str]) -> Iterator[str]:

@@ -15,8 +15,10 @@ from kdoctor.text.lists import counted
 _HINT = "Name another checklist with --checklist, a lock with --to, or record one"
 
 
-class NonePassedError(UsageError):
-    """There were runs, and all failed."""
+class NoneFitsError(UsageError):
+    """There were runs: all failed, or the ones that passed examined another interpreter, the ``target``."""
+
+    target = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,14 +108,17 @@ def _why_none(connection: sqlite3.Connection, series: Series) -> str:
         return f"the history has no run of {name} on this host"
     passing = [run for run in runs if run[4] == "pass"]
     if not passing:
-        raise NonePassedError(
+        raise NoneFitsError(
             f"the history has {counted(len(runs), 'run')} of {name} on this host, and none passed",
             hint=f"{_other_passing(connection, series)}Name another checklist with --checklist, or see what fails",
         )
     of_target = [run for run in passing if run[2] == series.target]
     if not of_target:
         number, _, target, *_ = passing[0]
-        return f"the last passing run of {name} ({number}) examined {target}, not {series.target} (see --python)"
+        message = f"the last passing run of {name} ({number}) examined {target}, not {series.target}"
+        other = NoneFitsError(message, hint="To go back to that run")
+        other.target = target
+        raise other
     whole = [run for run in of_target if not run[3]]
     if not whole:
         number, _, _, scope, _ = of_target[0]

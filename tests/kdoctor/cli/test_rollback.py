@@ -76,7 +76,12 @@ def test_missing_lock_falls_back_to_last_passing_run(tmp_path: Path, target: Pat
     (tmp_path / "bad.yaml").write_text(LIST.replace("tensorflow-installed", "keras-compatible").replace("job", "bad"))
     kdoctor("check", "-c", "bad.yaml", *options[2:], cwd=tmp_path, variables=variables)
     failing = kdoctor("rollback", "-c", "bad.yaml", *options[2:], cwd=tmp_path, variables=variables)
-    assert f"kdoctor check --checklist bad.yaml --python {target}" in failing.stderr
+    assert f"kdoctor check --checklist bad.yaml --python {target}\n" in failing.stderr
+    other = kdoctor("rollback", "-c", "job.yaml", cwd=tmp_path, variables=variables)
+    assert f"kdoctor rollback --checklist job.yaml --to last-passing --python {target}/bin/python\n" in other.stderr
+    (tmp_path / "job.lock.yaml").write_text("damaged")
+    damaged = kdoctor("check", *options, cwd=tmp_path, variables=variables)
+    assert damaged.stderr.endswith(f"kdoctor checklist record job.yaml --python {target}\n")
 
 
 def test_failed_run_without_lock_shows_drift_since_last_passing_run(tmp_path: Path, target: Path) -> None:

@@ -35,6 +35,7 @@ SNAPSHOT = ("--snapshot", "node.json")
     (("check", "--model", "train.py", "data"), "--model 'train.py data'\n"),
     (("check", "--model", "train.py", "--no-smok"), "--no-smoke"),
     (("check", "--model", "python3.99 train.py --lr 1"), "--model 'train.py --lr 1'\n"),
+    (("check", "--model", "python -m jobs.train --lr 1"), "--model 'jobs.train --lr 1'\n"),
     (("check", "--select", "gpu", "host"), "Repeat the option: --select host\n"),
     (("check", "-c", "cpu-smoke", "data"), "unexpected argument data\n"),
     (("check", *SNAPSHOT, "--snapshot", "log.txt"), "kdoctor snapshot --import "),

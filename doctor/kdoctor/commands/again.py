@@ -24,7 +24,7 @@ _REPLACES = {"--checklist": ("-c", "--gpus")}
 CORE_COMMANDS = frozenset((
     "check", "checklist", "explain", "history", "list", "matrix", "rollback", "schema", "smoke", "snapshot", "topology"
 ))  # fmt: skip
-"""Those of the core. The others come by entry points."""
+"""Those of the core. The others are entry points."""
 _CALL = re.compile(
     r"kdoctor(?= ([a-z]+)\b)(?:(?<=: kdoctor)(?<!^kdoctor: kdoctor)|(?<=[`(]kdoctor)"
     r"|(?<=^  kdoctor)|(?<=^ {4}kdoctor)|(?<=^ {6}kdoctor))",

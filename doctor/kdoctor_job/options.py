@@ -43,6 +43,15 @@ FitArgumentsOption = Annotated[
         panel=ADVANCED,
     ),
 ]
+FitOption = Annotated[
+    int | None,
+    option(
+        "Which `fit` of your script to examine. Those before it train one step. \\[default: 1]",
+        min=1,
+        max=1000,
+        panel=ADVANCED,
+    ),
+]
 RestoreOption = Annotated[
     Path | None,
     option(
@@ -82,6 +91,7 @@ def own_job(  # noqa: PLR0913 - one parameter per option
     steps: StepsOption = None,
     steps_per_epoch: StepsPerEpochOption = None,
     fit_arguments: FitArgumentsOption = None,
+    fit: FitOption = None,
     model_timeout: ModelTimeoutOption = None,
     restore: RestoreOption = None,
     loop: LoopOption = None,
@@ -104,15 +114,16 @@ def own_job(  # noqa: PLR0913 - one parameter per option
         raise UsageError("--workers requires --loop", hint="Example: --loop train:loop --workers 2 --restore /data")
     if model is None and data is None:
         dependent = {
-            "--steps": (steps, "20"),
-            "--steps-per-epoch": (steps_per_epoch, "20"),
-            "--fit-arguments": (fit_arguments, "job:arguments"),
-            "--model-timeout": (model_timeout, "600"),
-            "--restore": (restore, "/data/checkpoints"),
+            "--steps": (steps, "train.py --steps 20"),
+            "--steps-per-epoch": (steps_per_epoch, "train.py --steps-per-epoch 20"),
+            "--fit-arguments": (fit_arguments, "job:build --data job:read --fit-arguments job:arguments"),
+            "--fit": (fit, "train.py --fit 2"),
+            "--model-timeout": (model_timeout, "train.py --model-timeout 900"),
+            "--restore": (restore, "job:build --data job:read --restore /data/checkpoints"),
         }
         given = [name for name, (value, _) in dependent.items() if value is not None]
         if given:
-            example = f"Example: --model job:build --data job:read {given[0]} {dependent[given[0]][1]}"
+            example = f"Example: --model {dependent[given[0]][1]}"
             raise UsageError(
                 f"{' and '.join(given)} {'requires' if len(given) == 1 else 'require'} --model", hint=example
             )
@@ -121,6 +132,8 @@ def own_job(  # noqa: PLR0913 - one parameter per option
         raise UsageError("--model and --data require each other", hint="Example: --model job:build --data job:read")
     if data is not None and ".py " in f"{model} ":
         refuse_with("--model SCRIPT", model, {"--data": data}, why="A script brings its data")
+    if data is not None and fit is not None:
+        raise UsageError("--fit requires a script", hint="Example: --model train.py --fit 2")
     if data is None:
         of_functions = {"--fit-arguments": fit_arguments, "--restore": restore}
         why = "They need functions: --model job:build --data job:read"
@@ -129,6 +142,7 @@ def own_job(  # noqa: PLR0913 - one parameter per option
         model=model if data is None else in_module(model),
         data=data and in_module(data),
         fit_arguments=fit_arguments and in_module(fit_arguments),
+        fit=fit or 1,
         steps=DEFAULT_STEPS if steps is None else steps,
         steps_per_epoch=steps_per_epoch,
         deadline_s=deadline_s,

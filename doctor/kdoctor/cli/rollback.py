@@ -19,10 +19,9 @@ from kdoctor.cli.conflicts import SNAPSHOT_IS_USED, refuse_with
 from kdoctor.cli.deliver import show_report, wrote
 from kdoctor.cli.options import option
 from kdoctor.cli.stderr import show
-from kdoctor.commands.shell import quoted
 from kdoctor.errors import UsageError, did_you_mean, did_you_mean_file
 from kdoctor.facts import Facts, Target
-from kdoctor.history.last_passing import NoneFitsError, Series, last_passing
+from kdoctor.history.last_passing import Series, last_passing
 from kdoctor.history.location import history_file
 from kdoctor.history.store import opened
 from kdoctor.lock.document import Lock
@@ -132,14 +131,9 @@ def _find_lock(checklist: Checklist, to: str | None, interpreter: Callable[[], s
     series = Series(host=platform.node(), checklist=checklist.name, target=interpreter())
     with opened(history_file(os.environ), create=False) as connection:
         try:
-            return last_passing(connection, series)
+            return last_passing(connection, series, checklist.asked_as)
         except UsageError as error:
-            does = ["checklist", "record", checklist.asked_as]
-            if isinstance(error, NoneFitsError):
-                does = ["rollback" if error.target else "check", "--checklist", checklist.asked_as]
-                does += ["--to", "last-passing", "--python", error.target] if error.target else []
-            hint = f"{error.hint}: {quoted('kdoctor', *does)}"
-            raise UsageError(f"{missing}{error.message}", hint=hint) from error
+            raise UsageError(f"{missing}{error.message}", hint=error.hint) from error
 
 
 def _interpreter(facts: Facts | None, python: str | None) -> str:

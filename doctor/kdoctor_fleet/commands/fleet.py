@@ -2,10 +2,9 @@
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperCommand
 
 from kdoctor.cli import options
 from kdoctor.cli.completion import beginning_with, complete_checklist
@@ -35,25 +34,8 @@ def _fleet() -> None:
     """Check many nodes."""
 
 
-class _PassesOn(TyperCommand):
-    """A command that takes options of ``kdoctor check`` after ``--``."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments; the error about an unknown option says where those of ``check`` belong."""
-        try:
-            return super().parse_args(ctx, args)
-        except Exception as error:
-            if hasattr(error, "possibilities"):
-                error.message += "; options of kdoctor check follow --"  # type: ignore[attr-defined]
-            raise
-
-
-app.command("run", cls=_PassesOn, epilog="Example: kdoctor fleet run --engine ssh --nodes node[01-64] -- --no-smoke")(
-    run
-)
-app.command(
-    "manifest", cls=_PassesOn, epilog="Example: kdoctor fleet manifest --image IMAGE --nodes 4 | kubectl apply -f -"
-)(manifest)
+app.command("run", epilog="Example: kdoctor fleet run --engine ssh --nodes node[01-64] -- --no-smoke")(run)
+app.command("manifest", epilog="Example: kdoctor fleet manifest --image IMAGE --nodes 4 | kubectl apply -f -")(manifest)
 
 
 @app.command("merge", epilog="Example: kdoctor fleet merge reports/ --expect node[001-064] --lists .")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 import inspect
 import os
@@ -100,7 +99,8 @@ def call(part: str, function: Callable[..., Any], **offered: Any) -> Any:
     given = {name: value for name, value in offered.items() if takes(function, name)}
     wanted = [name for name in _required(function) if name not in given]
     if wanted == ["folder"]:  # where the job saves, which is not examined here
-        return call(part, function, folder=_scratch().name, **offered)
+        with tempfile.TemporaryDirectory(prefix="kdoctor-job-") as folder:
+            return call(part, function, folder=folder, **offered)
     if wanted:
         message = f"{name} requires arguments ({', '.join(wanted)}), but is called without any"
         raise PartError(part, f"{message}: give them defaults or wrap the function")
@@ -111,12 +111,6 @@ def call(part: str, function: Callable[..., Any], **offered: Any) -> Any:
             raise
         traceback.print_exc()
         raise PartError(part, f"{name} raised {describe(error)}") from error
-
-
-@functools.lru_cache(maxsize=None)
-def _scratch() -> tempfile.TemporaryDirectory[str]:
-    """A folder that is removed when this process ends."""
-    return tempfile.TemporaryDirectory(prefix="kdoctor-job-")
 
 
 def takes(function: Callable[..., Any], name: str) -> bool:

@@ -40,7 +40,6 @@ SNAPSHOT = ("--snapshot", "node.json")
     (("check", "-c", "cpu-smoke", "data"), "unexpected argument data\n"),
     (("check", *SNAPSHOT, "--snapshot", "log.txt"), "kdoctor snapshot --import "),
     (("check", "--restore", "saves"), "--restore /data/checkpoints\n"),
-    (("fleet", "manifest", "--image", "x", "--checklist", "y"), "follow --"),
     (("rollback", "--to", "last-pasing"), "did you mean 'last-passing'?"),
     (("lint", "--select", "KD101x", "."), "did you mean 'KD101'?"),
     (("check", "--restore", "--loop", "train:loop"), "--restore requires a value"),

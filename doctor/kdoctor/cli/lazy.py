@@ -36,7 +36,8 @@ class ChecklistCommand(TyperCommand):
             raise UsageError("--snapshot is given more than once", hint=hint)
         for option, script, *words in (args[place:] for place in range(len(args) - 2)):
             own = list(takewhile(lambda word: word.partition("=")[0] not in options, words))
-            if option in options and script.endswith(".py") and own and not get_close_matches(own[0], options, 1, 0.85):
+            named = option in options and script[:1] != "-" and script.endswith(".py")
+            if named and own and not get_close_matches(own[0], options, 1, 0.85):
                 hint = f"To pass it to {script}, quote both: {option} {shlex.quote(shlex.join([script, *own]))}"
                 raise UsageError(f"unexpected argument {own[0]}", hint=hint)
         values, rest, _ = self.make_parser(ctx).parse_args(args=list(args))

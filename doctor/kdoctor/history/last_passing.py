@@ -15,7 +15,7 @@ from kdoctor.text.lists import counted
 
 _RECORD = "Name another checklist with --checklist, a lock with --to, or record one: kdoctor checklist record {}"
 _CHECK = "Name another checklist with --checklist, or see what fails: kdoctor check --checklist {}"
-_ROLLBACK = "To name its environment: kdoctor rollback --checklist {} --to last-passing --python "
+_ROLLBACK = "To name its environment: kdoctor rollback --checklist {} --to last-passing"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,9 +109,10 @@ def _why_none(connection: sqlite3.Connection, series: Series) -> tuple[str, str]
         return f"the history has {counted(len(runs), 'run')} of {name} on this host, and none passed", _CHECK
     of_target = [run for run in passing if run[2] == series.target]
     if not of_target:
-        number, _, target, *_ = passing[0]
+        number, _, target, scope, _ = next((run for run in passing if not run[3]), passing[0])
         message = f"the last passing run of {name} ({number}) examined {target}, not {series.target}"
-        return message, _ROLLBACK + quoted(target).replace("{", "{{").replace("}", "}}")
+        does = _RECORD if scope else _ROLLBACK
+        return message, f"{does} --python {quoted(target).replace('{', '{{').replace('}', '}}')}"
     whole = [run for run in of_target if not run[3]]
     if not whole:
         number, _, _, scope, _ = of_target[0]

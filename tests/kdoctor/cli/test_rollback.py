@@ -79,6 +79,10 @@ def test_missing_lock_falls_back_to_last_passing_run(tmp_path: Path, target: Pat
     assert f"kdoctor check --checklist bad.yaml --python {target}\n" in failing.stderr
     other = kdoctor("rollback", "-c", "job.yaml", cwd=tmp_path, variables=variables)
     assert f"kdoctor rollback --checklist job.yaml --to last-passing --python {target}/bin/python\n" in other.stderr
+    (tmp_path / "late.yaml").write_text(LIST.replace("job", "late"))
+    kdoctor("check", "-c", "late.yaml", *options[2:], "--select", "versions", cwd=tmp_path, variables=variables)
+    narrowed = kdoctor("rollback", "-c", "late.yaml", cwd=tmp_path, variables=variables)
+    assert f"kdoctor checklist record late.yaml --python {target}/bin/python\n" in narrowed.stderr
     (tmp_path / "job.lock.yaml").write_text("damaged")
     damaged = kdoctor("check", *options, cwd=tmp_path, variables=variables)
     assert damaged.stderr.endswith(f"kdoctor checklist record job.yaml --python {target}\n")

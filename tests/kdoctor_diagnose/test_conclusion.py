@@ -61,6 +61,23 @@ def test_failure_of_newer_hardware_is_not_the_cause_in_an_older_log() -> None:
         assert bool(verdict.ruled_out) is not bool(expected)
 
 
+def test_failures_are_in_the_order_of_their_logs_unless_each_has_a_time() -> None:
+    for times, expected in (((2.0, 1.0), "other"), ((2.0, None), "one")):
+        failures = [failure("one"), failure("other")]
+        events = [
+            Event(item, 1, log, 1, "line", {}, None, time, last=1)
+            for log, (item, time) in enumerate(zip(failures, times, strict=True))
+        ]
+        found = Scan(events=events, names=["a", "b"], lines=[1, 1], sizes=[1, 1])
+        assert names(conclude(found, KnownFailures(failure_modes=failures))) == [expected]
+
+
+def test_fix_of_some_releases_needs_one_of_them_in_the_log() -> None:
+    error = "LossScaleOptimizer\nRuntimeError: `merge_call` called while defining a new graph or a tf.function\n"
+    for head, first in (("", "Use mixed"), ("keras==3.1.0\n", "Use mixed"), ("keras==3.10.0\n", "Pass jit_compile")):
+        assert diagnose_text(head + error, {}, {}).causes[0].fix[0].do.startswith(first)
+
+
 def test_failure_that_another_one_explains_is_no_alternative_to_it() -> None:
     wide, narrow = failure("wide"), failure("narrow", explains=["wide"])
     for explained, others in ((narrow, []), (failure("narrow"), ["wide"])):

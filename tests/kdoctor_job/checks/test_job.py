@@ -338,6 +338,7 @@ test_options = table(
     Severity.ERROR,
     passes(run(model=AVERAGED, training=own(deviation=0.01))),
     passes(run(model=AVERAGED, training=own(rounded_share=0.5))),
+    unknown(run(model=AVERAGED, training=own(deviation=0.0011, precise=True)), of=["use_ema"]),
     # An option counts as right up to a tenth of what it changes, and of a tenth.
     passes(run(model=AVERAGED, training=option("use_ema", "on", effect=0.4, deviation=0.1 * 0.1))),
     passes(run(), "options: none that Keras implements separately"),

@@ -65,17 +65,21 @@ def test_difference_is_dated_from_when_all_were_equal(monkeypatch: pytest.Monkey
 
 def test_save_to_go_on_from_is_the_newest_before_the_last_clean_round(tmp_path: Path) -> None:
     wrong: list[dict[str, Any]] = []
-    found = SimpleNamespace(differences=[], rounds=2, programs=(), again=lambda **_: found.differences.extend(wrong))
+    found: Any = SimpleNamespace(differences=[], rounds=2, programs=())
+    found.again = lambda **_: found.differences.extend(wrong)
     canary = Canary(0.0, ("GPU:0",), is_jax=False, saves=tmp_path)
+    canary._comparison = found
     for age in (60, 30, -60):
         (tmp_path / f"{age}.keras").touch()
         os.utime(tmp_path / f"{age}.keras", (time.time() - age,) * 2)
-    canary._comparison = found
-    canary.look(7)
+    assert not canary.look(7)
     fields = ("device", "other", "elements", "differing", "first", "rounds", "found_in")
     wrong.append({"program": "training", **dict.fromkeys(fields, 1)})
     assert canary.look(8)
-    assert (canary.facts().kept, canary.facts().clean_step) == (str(tmp_path / "30.keras"), 7)
+    wrong.clear()
+    assert not canary.look(9)
+    facts = canary.facts()
+    assert (facts.kept, facts.clean_step, facts.found_step) == (str(tmp_path / "30.keras"), 7, 8)
 
 
 def test_numbers_of_no_framework_are_read() -> None:

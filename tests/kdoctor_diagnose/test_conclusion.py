@@ -7,6 +7,7 @@ from kdoctor.failures.known import KnownFailure, KnownFailures
 from kdoctor_diagnose.causes import Verdict, conclude
 from kdoctor_diagnose.diagnose import diagnose_text
 from kdoctor_diagnose.found import Event, Scan
+from kdoctor_diagnose.line import Line
 from kdoctor_diagnose.own_error import owner_of
 from kdoctor_diagnose.report.sections import heading
 from kdoctor_diagnose.tracebacks import is_library
@@ -16,12 +17,14 @@ def failure(name: str, **changes: Any) -> KnownFailure:
     return KnownFailure(**{"id": name, "kind": "crash", "symptom": name, "cause": name, "source": ["x"], **changes})
 
 
-def judge(*failures: KnownFailure, progress: int = 0) -> Verdict:
+def judge(*failures: KnownFailure, progress: int = 0, passed: int = 0) -> Verdict:
     """The verdict of a log with one failure on each line."""
     events = [
         Event(item, 1, 0, line, f"line {line}", {}, None, None, last=line) for line, item in enumerate(failures, 1)
     ]
-    found = Scan(events=events, names=["log"], lines=[len(events)], sizes=[1], progress={0: progress})
+    tails = {0: [(passed, Line("Epoch 3/3"))]} if passed else {}
+    seen: dict[str, Any] = {"progress": {0: progress}, "passed": {0: passed}, "tails": tails}
+    found = Scan(events=events, names=["log"], lines=[len(events)], sizes=[1], **seen)
     return conclude(found, KnownFailures(failure_modes=list(failures)))
 
 
@@ -49,6 +52,7 @@ def test_training_that_went_on_contradicts_a_cause_and_not_a_consequence() -> No
     assert judge(CAUSE, progress=5).causes[0].certainty == "likely"
     assert judge(CAUSE, CAUSE, progress=2).causes[0].certainty == "certain"  # until it came again
     assert judge(ECHO, progress=5).causes[0].against == []
+    assert [names(judge(CAUSE, CAUSE, passed=line)) for line in (2, 3)] == [["cause"], []]
 
 
 def test_failure_of_newer_hardware_is_not_the_cause_in_an_older_log() -> None:

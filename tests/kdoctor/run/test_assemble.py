@@ -4,8 +4,7 @@ import ast
 import datetime as dt
 import re
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
-from typing import Any
+from types import ModuleType
 
 import pytest
 
@@ -14,21 +13,19 @@ from helpers.checklist_texts import WITHOUT_TRAININGS
 from helpers.command import kdoctor as run_kdoctor
 from helpers.facts import cpu_host, environment, gpus, packages
 from helpers.judging import TODAY
-from helpers.smoke import context, scenario
 from kdoctor.catalog.load import load_catalog
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.cli import check, record, rollback, smoke
-from kdoctor.facts import FactGroup, Gpus, SmokeRuns
+from kdoctor.facts import FactGroup, SmokeRuns
 from kdoctor.history.record import keep
 from kdoctor.lock.facts import recorded_facts
 from kdoctor.lock.record import make_lock
 from kdoctor.model import Assumptions
-from kdoctor.probes.probe import Probe
 from kdoctor.run import assemble
 from kdoctor.run.assemble import build_report
 from kdoctor.run.measured import visible_gpus
 from kdoctor.run.plan import Plan, RunOptions
-from kdoctor.run.session import Collected, Examination, RequestedTraining
+from kdoctor.run.session import Collected
 from kdoctor.snapshot.document import Snapshot, dumps
 from kdoctor.snapshot.redaction import Redaction
 from kdoctor.testing import fact_table
@@ -113,26 +110,6 @@ def test_history_gives_the_start_and_findings_of_the_last_passing_run(
 
 def test_gpus_of_a_job_are_in_its_order() -> None:
     assert visible_gpus(fact_table(gpus(3), environment(CUDA_VISIBLE_DEVICES="2,0"))) == (2, 0)
-
-
-def test_gpus_are_sampled_during_trainings_on_gpus_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sampled: dict[str, bool] = {}
-
-    class Trainings:
-        def __init__(self, _: object, settings: Any, *others: object) -> None:
-            sampled[settings.devices_kind] = others[-1] is not None
-
-        def run(self) -> None:
-            pass
-
-    monkeypatch.setattr("kdoctor.run.session.SmokeSession", Trainings)
-    monkeypatch.setattr("kdoctor.run.session.Sampler", lambda *_, **__: SimpleNamespace(end=lambda: None))
-    probe = Probe(name="gpus", provides=(Gpus,), collect=lambda _: {Gpus: gpus(2)}, deadline_s=10)
-    examination = Examination([probe], context(), deadline_s=60, note=lambda _: None)
-    examination.start()
-    fake = scenario(tmp_path, one="pass")
-    examination.run([RequestedTraining(scenario=fake, replicas=replicas) for replicas in (2, None)])
-    assert sampled == {"cpu": False, "gpu": True}
 
 
 def test_plan_without_checks_is_inconclusive() -> None:

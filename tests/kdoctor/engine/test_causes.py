@@ -58,6 +58,13 @@ def test_findings_without_commands_are_separate_causes() -> None:
     assert len(find_causes([one, two])) == 2
 
 
+def test_finding_with_what_two_causes_have_belongs_to_the_first() -> None:
+    one = failure("gpu.free", finding("A", observed="a", remedy=remedy("fix a")))
+    both = (finding("B", observed="b", remedy=remedy("fix b")), finding("C", observed="b", remedy=remedy("fix a")))
+    causes = find_causes([one, failure("gpu.fan", *both)])
+    assert [[problem.subjects for problem in cause.problems] for cause in causes] == [[("A",), ("C",)], [("B",)]]
+
+
 def test_waived_finding_is_no_cause() -> None:
     waived = JudgedFinding(finding=about("A"), hidden=True)
     assert find_causes([result("gpu.free", Status.SKIP, findings=(waived,))]) == ()

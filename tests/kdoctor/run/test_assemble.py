@@ -102,6 +102,7 @@ def test_history_gives_the_start_and_findings_of_the_last_passing_run(
     assert failed.last_green_at == passed.started_at
     assert failed.drift
     assert failed.drift.lock == "run 1 of the history"
+    assert "--to last-passing" in str(failed.plan)
     from_snapshot = build_report(collected(without_keras(), recorded=True), plan, use_history=True)
     assert (from_snapshot.drift, from_snapshot.last_green_at) == (None, passed.started_at)
     without = build_report(collected(without_keras()), plan)

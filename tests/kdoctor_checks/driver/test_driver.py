@@ -1,6 +1,6 @@
 from typing import Any
 
-from helpers.facts import DRIVER, environment, gpu, gpus, h100_node, kernel, log, logged, lost_gpu, node
+from helpers.facts import DRIVER, environment, gpu, gpus, h100_node, host, kernel, log, logged, lost_gpu, node
 from helpers.facts.libraries import libraries, library, missing, no_libraries
 from helpers.rows import fails, passes, skips, table, unknown, unrecorded
 from kdoctor.facts import FactGroup, Gpus, KernelDriver, KernelLog, LibraryCopy
@@ -84,7 +84,7 @@ test_libcuda_found = table(
         kernel(1, version=None),
         commands=("sudo apt-get install 'libnvidia-compute-<branch>'",),
     ),
-    fails(libraries(missing("cuda", soname=None)), said={"libcuda.so.1": "not found"}),
+    fails(libraries(missing("cuda", soname=None)), host(container=None), "apt-get", said={"libcuda.so.1": "not found"}),
     fails(
         libraries(library("cuda", status="not loadable", load_error="truncated")),
         said={"libcuda.so.1": "not loadable (truncated)"},

@@ -77,7 +77,10 @@ def test_parameter_of_a_check_is_a_setting_of_its_scenario(catalog: Catalog) -> 
 def test_added_scenario_trains_on_the_devices_of_the_others(catalog: Catalog) -> None:
     baseline, other = (catalog.scenarios[name] for name in QUICK[:2])
     listed = checklist_of(catalog, [baseline], "mine", replicas=4)
-    assert [entry.replicas for entry in with_scenario(listed, catalog, other).scenarios] == [4, 4]
+    both = with_scenario(listed, catalog, other)
+    assert [entry.replicas for entry in both.scenarios] == [4, 4]
+    alone = plan(both, catalog, select=[baseline.id])
+    assert [entry.scenario.id for entry in scenarios_to_run(both, alone)] == [baseline.id]
 
 
 def test_without_a_number_of_replicas_gpus_are_expected(catalog: Catalog) -> None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from helpers.cases import cases
-from kdoctor.failures.known import KnownFailure, KnownFailures
+from kdoctor.failures.known import KnownFailure, KnownFailures, load_failures
 from kdoctor_diagnose.causes import Verdict, conclude
 from kdoctor_diagnose.diagnose import diagnose_text
 from kdoctor_diagnose.found import Event, Scan
@@ -80,6 +80,13 @@ def test_fix_of_some_releases_needs_one_of_them_in_the_log() -> None:
     error = "LossScaleOptimizer\nRuntimeError: `merge_call` called while defining a new graph or a tf.function\n"
     for head, first in (("", "Use mixed"), ("keras==3.1.0\n", "Use mixed"), ("keras==3.10.0\n", "Pass jit_compile")):
         assert diagnose_text(head + error, {}, {}).causes[0].fix[0].do.startswith(first)
+
+
+def test_headline_is_the_symptom_if_the_log_says_all_of_it() -> None:
+    known = load_failures().by_id["keras3_multi_worker_fit"]
+    for rest, expected in (("{", False), ("{}) with an unsupported type", True)):
+        (cause,) = diagnose_text(f"ValueError: Attempt to convert a value (PerReplica:{rest}\n", {}, {}).causes
+        assert (cause.id, cause.symptom == known.symptom) == (known.id, expected)
 
 
 def test_failure_that_another_one_explains_is_no_alternative_to_it() -> None:

@@ -78,14 +78,20 @@ def merge(  # noqa: PLR0913 - what is known about the fleet
     causes = tuple(
         _with_nodes(cause, fleet, known, tallies, alike=alike) for cause in find_causes(results, _related(known))
     )
-    asked = Asked.of(fleet.nodes, measures)
+    asked = Asked.of(fleet.nodes, measures, merged_at)
     nodes = tuple(_notes(fleet, known, results, causes, asked))
     may_be_nodes = 0 if fleet.expected else len(fleet.unread)
     needed = needed_nodes(expectation.min_healthy, len(fleet.expected) or len(fleet.nodes) + may_be_nodes)
     undecided = tuple(_undecided(results, fleet, known))
     found = FleetReport(
         verdict=conclude_fleet(
-            nodes, needed, causes=causes, unread=may_be_nodes, undecided=undecided, options=asked.options
+            nodes,
+            needed,
+            causes=causes,
+            unread=may_be_nodes,
+            undecided=undecided,
+            options=asked.options,
+            as_of=asked.day_before(merged_at),
         ),
         target=_describe(nodes),
         checklist=plan.asked,

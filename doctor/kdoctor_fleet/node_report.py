@@ -147,6 +147,7 @@ class Shared:
             asked_at: when it was asked for, if it was.
         """
         is_contradicted = bool(sent.contradicted) and sent.verdict is Conclusion.PASS
+        reason = "its run was interrupted" if sent.interrupted else sent.verdict_reason
         return FleetNode(
             name=name,
             source=source,
@@ -157,9 +158,7 @@ class Shared:
             python=self._once(sent.target.partition(" (")[0] if sent.target.startswith("/") else ""),
             kdoctor=self._once(sent.kdoctor),
             verdict=Conclusion.UNKNOWN if sent.interrupted or is_contradicted else sent.verdict,
-            reason=self._once(
-                f"its results contradict its {sent.contradicted}" if is_contradicted else sent.verdict_reason
-            ),
+            reason=self._once(f"its results contradict its {sent.contradicted}" if is_contradicted else reason),
             results=self._once(sent.results),
             categories=self._once(sent.categories),
             causes=self._once(sent.causes),

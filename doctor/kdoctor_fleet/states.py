@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,13 +10,16 @@ from types import MappingProxyType
 
 from kdoctor.engine.report import ALLOW_UNKNOWN, Conclusion
 from kdoctor.model import Severity, Status
-from kdoctor.text.lists import some
+from kdoctor.text.instants import parse_instant
+from kdoctor.text.lists import counted, some
 from kdoctor.version import __version__
 from kdoctor_fleet.facts import FleetNode, NodeResult, NodeState
 
 _JUDGED = (Status.PASS, Status.FAIL)
 _OF_ONE = ("clock", "network")
 """Sections in which equal nodes may differ."""
+_OLDEST = dt.timedelta(days=1)
+"""How much older than the newest report another one may be. A node that died leaves its last report where it was."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,10 +51,16 @@ class Asked:
     """The checks that passed on any of several equal nodes, by what those nodes are."""
     measures: Mapping[str, Measure]
     """The known checklists by name."""
+    newest: dt.datetime | None
+    """When the newest report began that is not from the future."""
 
     @classmethod
-    def of(cls, nodes: Sequence[FleetNode], measures: Mapping[str, Measure] = MappingProxyType({})) -> Asked:
-        """What these nodes were asked."""
+    def of(
+        cls, nodes: Sequence[FleetNode], measures: Mapping[str, Measure] = MappingProxyType({}), merged_at: str = ""
+    ) -> Asked:
+        """What these nodes were asked, as of when their reports are brought together."""
+        now = parse_instant(merged_at)
+        times = (parse_instant(node.started_at) for node in nodes)
         lines = [(_asked(node), line) for node in nodes for line in node.results]
         common = Counter(map(_asked, nodes))
         evaluated = Counter(asked for asked, line in lines if line.status in _JUDGED)
@@ -66,7 +76,13 @@ class Asked:
             errors=frozenset(line.id for _, line in lines if line.severity is Severity.ERROR),
             passed={kind: frozenset(ids) for kind, ids in passed.items()},
             measures=measures,
+            newest=max((time for time in times if time and (now is None or time <= now)), default=None),
         )
+
+    def day_before(self, merged_at: str) -> str:
+        """The day of the newest report, if that is more than a day before this time; else empty."""
+        now = parse_instant(merged_at)
+        return str(self.newest.date()) if now and self.newest and now - self.newest > _OLDEST else ""
 
     def measure(self, node: FleetNode) -> Measure | None:
         """The node's checklist as this kdoctor knows it; None if another release asked it."""
@@ -117,6 +133,9 @@ def _gaps(node: FleetNode, required: Sequence[NodeResult], asked: Asked, measure
         yield f"its checklist {node.checklist} is not the one of this kdoctor"
     if not any(line.status is Status.PASS for line in required):
         yield "its report has no check that passed"
+    began = parse_instant(node.started_at)
+    if began and asked.newest and asked.newest - began > _OLDEST:
+        yield f"its report is {counted((asked.newest - began).days, 'day')} older than the newest"
 
 
 def _unproven(

@@ -50,6 +50,7 @@ def conclude_fleet(  # noqa: PLR0913 - what is known about the fleet
     unread: int,
     undecided: Sequence[str],
     options: str = "",
+    as_of: str = "",
 ) -> Verdict:
     """Pass if enough nodes passed; fail if too many failed; else inconclusive.
 
@@ -60,6 +61,7 @@ def conclude_fleet(  # noqa: PLR0913 - what is known about the fleet
         unread: number of files that may be reports of further nodes.
         undecided: ids of required checks that could not be judged for the job as a whole.
         options: what changed the questions to the nodes that passed.
+        as_of: the day of the newest report, if that is not today.
     """
     counting = [node for node in nodes if node.expected]
     states = [node.state for node in counting]
@@ -73,6 +75,8 @@ def conclude_fleet(  # noqa: PLR0913 - what is known about the fleet
         return Verdict(conclusion=Conclusion.FAIL, exit_code=EXIT_FAIL, reason=f"{text}{_worst(causes)}")
     if options and passed:
         text += f", asked with {shorten(options, _LONGEST)}"
+    if as_of:
+        text += f", as of {as_of}"
     missing = [f"{unknown} unknown ({_why_unknown(counting)})"] if unknown and passed < needed else []
     missing += [f"{counted(unread, 'file')} could not be read"] if unread and passed < needed else []
     missing += [f"{', '.join(undecided)} could not be evaluated"] if undecided else []
@@ -86,7 +90,9 @@ def _why_unknown(nodes: Sequence[NodeNote]) -> str:
     """The reason of most nodes that neither passed nor failed."""
     reasons = Counter(node.reason for node in nodes if node.state not in (NodeState.PASSED, NodeState.FAILED))
     (reason, number), *others = reasons.most_common()
-    return shorten(reason, _LONGEST) + (f": {counted(number, 'node')}" if others else "")
+    name = next(node.name for node in nodes if node.reason == reason)
+    of = "" if others or number > 1 else f"{name}: "
+    return of + shorten(reason, _LONGEST) + (f": {counted(number, 'node')}" if others else "")
 
 
 def _worst(causes: Sequence[Cause]) -> str:

@@ -258,6 +258,18 @@ class JobTraining:
 
 
 @dataclass(frozen=True, kw_only=True)
+class JobFit:
+    """The call of ``fit`` at which a script is examined."""
+
+    number: int
+    """The first one is 1."""
+    file: str
+    line: int
+    others: tuple[int, ...] = ()
+    """The lines of that file with other calls that train models of Keras."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class JobGpus:
     """The GPUs that the process of the job could train on."""
 
@@ -284,6 +296,8 @@ class JobRun:
     devices: int | None = None
     """The number of devices that it names, if it does."""
     problem: JobProblem | None = None
+    fit: JobFit | None = None
+    """None if functions are named, and before the script came to it."""
     model: JobModel | None = None
     data: JobData | None = None
     fit_arguments: tuple[str, ...] = ()

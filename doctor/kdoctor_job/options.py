@@ -43,6 +43,15 @@ FitArgumentsOption = Annotated[
         panel=ADVANCED,
     ),
 ]
+FitOption = Annotated[
+    int | None,
+    option(
+        "Which `fit` of your script to examine. Those before it train one step. \\[default: 1]",
+        min=1,
+        max=1000,
+        panel=ADVANCED,
+    ),
+]
 RestoreOption = Annotated[
     Path | None,
     option(
@@ -82,6 +91,7 @@ def own_job(  # noqa: PLR0913 - one parameter per option
     steps: StepsOption = None,
     steps_per_epoch: StepsPerEpochOption = None,
     fit_arguments: FitArgumentsOption = None,
+    fit: FitOption = None,
     model_timeout: ModelTimeoutOption = None,
     restore: RestoreOption = None,
     loop: LoopOption = None,
@@ -107,6 +117,7 @@ def own_job(  # noqa: PLR0913 - one parameter per option
             "--steps": steps,
             "--steps-per-epoch": steps_per_epoch,
             "--fit-arguments": fit_arguments,
+            "--fit": fit,
             "--model-timeout": model_timeout,
             "--restore": restore,
         }
@@ -121,6 +132,8 @@ def own_job(  # noqa: PLR0913 - one parameter per option
         raise UsageError("--model and --data require each other", hint="Example: --model job:build --data job:read")
     if data is not None and ".py " in f"{model} ":
         refuse_with("--model SCRIPT", model, {"--data": data}, why="A script brings its data")
+    if data is not None and fit is not None:
+        raise UsageError("--fit requires a script", hint="Example: --model train.py --fit 2")
     if data is None:
         of_functions = {"--fit-arguments": fit_arguments, "--restore": restore}
         why = "They need functions: --model job:build --data job:read"
@@ -129,6 +142,7 @@ def own_job(  # noqa: PLR0913 - one parameter per option
         model=model if data is None else in_module(model),
         data=data and in_module(data),
         fit_arguments=fit_arguments and in_module(fit_arguments),
+        fit=fit or 1,
         steps=DEFAULT_STEPS if steps is None else steps,
         steps_per_epoch=steps_per_epoch,
         deadline_s=deadline_s,

@@ -144,6 +144,8 @@ class UserModel:
     data: str | None
     fit_arguments: str | None = None
     """A function that returns other arguments of ``fit``."""
+    fit: int = 1
+    """Which call of ``fit`` of the script, from 1."""
     steps: int = DEFAULT_STEPS
     steps_per_epoch: int | None = None
     deadline_s: float = OWN_DEADLINE_S
@@ -168,6 +170,7 @@ class UserModel:
             ("model", self.model),
             ("data", self.data),
             ("fit_arguments", self.fit_arguments),
+            ("fit", self.fit),
             ("steps", self.steps),
             ("steps_per_epoch", self.steps_per_epoch),
             ("budget_s", int(_BUDGET * self.deadline_s)),
@@ -177,4 +180,8 @@ class UserModel:
         scenario = replace(SCENARIO, settings=settings, deadline_s=self.deadline_s, cases=cases)
         script = None if self.data else file_of_script(self.model)
         folder = Path.cwd() if script is None else script.absolute().parent
-        return AddedTraining(scenario=scenario, options=f"--model {quoted(self.model)}", folder=folder)
+        return AddedTraining(
+            scenario=scenario,
+            options=f"--model {quoted(self.model)}{f' --fit {self.fit}' if self.fit > 1 else ''}",
+            folder=folder,
+        )

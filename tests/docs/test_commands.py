@@ -130,13 +130,13 @@ def _trains(page: str) -> bool:
 
 TRAIN_SCRIPT = """\
 import tensorflow as tf
-from jobs.train import make_dataset
+from jobs.train import build_model as build, make_dataset as data
 
-strategy = tf.distribute.MirroredStrategy()
-with strategy.scope():
-    model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(1)])
-    model.compile(optimizer="sgd", loss="mse")
-model.fit(make_dataset())
+arguments = loop = lambda folder: {}
+if __name__ == "__main__":
+    with tf.distribute.MirroredStrategy().scope():
+        model = build()
+    model.fit(data())
 """
 JOB = """\
 import numpy as np

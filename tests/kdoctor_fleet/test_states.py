@@ -101,6 +101,28 @@ def test_skip_is_no_answer_where_an_equal_node_passed(facts: dict[str, str], exp
     assert own_state(one, Asked.of([one, other]))[0] is expected
 
 
+@pytest.mark.parametrize(
+    ("started", "expected"),
+    [
+        (("02T03:00:00+00:00", "01T03:00:00+00:00"), "pp"),
+        (("02T03:00:00+00:00", "01T02:59:59+00:00"), "pu"),
+        (("02T03:00:00+02:00", "01T01:30:00+00:00"), "pp"),
+        (("02T03:00:00+00:00", "09T03:00:00+00:00"), "pp"),  # of a clock that is ahead
+        (("02T03:00:00+00:00", "", "no time"), "ppp"),
+    ],
+)
+def test_report_that_a_node_left_before_it_died_is_no_evidence(started: tuple[str, ...], expected: str) -> None:
+    nodes = [replace(node(result()), name=str(place), started_at=f"2025-01-{at}") for place, at in enumerate(started)]
+    asked = Asked.of(nodes, merged_at="2025-01-03T00:00:00+00:00")
+    assert "".join(own_state(one, asked)[0].value[0] for one in nodes) == expected
+
+
+def test_day_of_reports_that_are_all_old() -> None:
+    asked = Asked.of([replace(node(result()), started_at="2025-01-02T03:00:00+00:00")])
+    assert (asked.day_before("2025-01-03T03:00:00Z"), asked.day_before("2025-01-03T03:00:01Z")) == ("", "2025-01-02")
+    assert Asked.of([node(result())]).day_before("2025-01-03T03:00:01Z") == ""
+
+
 def test_digests_are_compared_as_a_whole() -> None:
     one = replace(node(result()), expectations="sha256:12345678a")
     others = [replace(one, name=name, expectations="sha256:12345678b") for name in "xy"]

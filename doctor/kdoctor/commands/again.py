@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from kdoctor.commands.shell import quoted
+from kdoctor.plugins.installed import offers
 
 _NAME = "kdoctor"
 _NAMES = (_NAME, "keras-doctor")
@@ -20,10 +21,13 @@ root_without_sudo = hasattr(os, "geteuid") and os.geteuid() == 0 and not shutil.
 _CHECK, _PYTHON = "check", "--python"
 _REPLACES = {"--checklist": ("-c", "--gpus")}
 """Options of a run that do not fit another value of this one."""
+CORE_COMMANDS = frozenset((
+    "check", "checklist", "explain", "history", "list", "matrix", "rollback", "schema", "smoke", "snapshot", "topology"
+))  # fmt: skip
+"""Those of the core. The others are entry points."""
 _CALL = re.compile(
-    r"kdoctor(?:(?<=: kdoctor)(?<!^kdoctor: kdoctor)(?= [a-z])|(?<=`kdoctor)(?= [a-z])"
-    r"|(?<=\(kdoctor)(?= (?:snapshot|matrix|list)\b)"
-    r"|(?:(?<=^  kdoctor)|(?<=^ {4}kdoctor)|(?<=^ {6}kdoctor))(?= [a-z]+(?: -| [\w.]+$|$)))",
+    r"kdoctor(?= ([a-z]+)\b)(?:(?<=: kdoctor)(?<!^kdoctor: kdoctor)|(?<=[`(]kdoctor)"
+    r"|(?<=^  kdoctor)|(?<=^ {4}kdoctor)|(?<=^ {6}kdoctor))",
     re.MULTILINE,
 )
 """It begins with the word, which Python finds 150 times as fast as what precedes it."""
@@ -48,7 +52,10 @@ def program(arguments: Sequence[str] | None = None) -> tuple[str, ...]:
 def called_here(text: str) -> str:
     """A text whose commands (after a colon, in backticks, or alone) run where the shell does not find kdoctor."""
     called = quoted(*program())
-    return text if called == _NAME else _CALL.sub(lambda _: called, text)
+    if called == _NAME:
+        return text
+    names = CORE_COMMANDS.union(entry.name for entry in offers("commands"))
+    return _CALL.sub(lambda found: called if found[1] in names else _NAME, text)
 
 
 def in_same_place(command: str, asked: str) -> str:

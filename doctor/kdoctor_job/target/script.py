@@ -13,12 +13,14 @@ import sys
 import threading
 import traceback
 import types
+from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Set, Tuple
 
 import tensorflow as tf
 
+from kdoctor_job.target.other_fits import other_fits
 from kdoctor_job.target.parts import PartError, describe
 from kdoctor_target.runner.case import NotHere
 
@@ -34,6 +36,8 @@ _USAGE = 2
 """The exit status of parsers of arguments."""
 _ERROR = re.compile(r"^.{0,80}?\berror: ", re.IGNORECASE)
 """What parsers of arguments put before a message."""
+_ONE_STEP = {"epochs": 1, "initial_epoch": 0, "steps_per_epoch": 1, "callbacks": None, "verbose": 0}
+"""Arguments of a ``fit`` before the one that is examined. Callbacks could write files."""
 _SETTINGS = ("max_queue_size", "workers", "use_multiprocessing")
 """Arguments of ``fit`` in Keras 2 that change no number."""
 
@@ -41,22 +45,56 @@ _SETTINGS = ("max_queue_size", "workers", "use_multiprocessing")
 class TrainingBegins(BaseException):
     """A script trains. It does not derive from Exception, so that the script does not catch it."""
 
-    def __init__(self, model: Any = None, arguments: Dict[str, Any] | None = None, call: str = "") -> None:
+    def __init__(
+        self,
+        model: Any = None,
+        arguments: Dict[str, Any] | None = None,
+        call: str = "",
+        place: Tuple[str, int] = ("", 0),
+    ) -> None:
         super().__init__(f"it calls {call or 'fit'}")
         self.model = model
         self.arguments = arguments or {}
         self.call = call
         """What it calls in place of ``fit``."""
+        self.place = place
+        """The file and the line where it calls ``fit``."""
 
 
-def until_fit(command: str) -> Tuple[Any, Any, Dict[str, Any]]:
+@dataclass
+class Fits:
+    """The calls of ``fit`` of a script, of which one is examined. Those before it train one step."""
+
+    number: int = 1
+    """The one that is examined."""
+    begun: int = 0
+    inside: bool = False
+    """Whether one of those before it trains."""
+
+    @property
+    def awaited(self) -> str:
+        """What the script has not come to."""
+        return f"its call {self.number} of fit" if self.begun else "any fit"
+
+    def one_step(self, fit: Any, given: Dict[str, Any], names: Set[str]) -> Any:
+        """Train one step with these arguments, and those of ``names`` that make it one."""
+        short = {**_ONE_STEP, **({"validation_steps": 1} if given.get("validation_data") is not None else {})}
+        self.inside = True
+        try:
+            return fit(**{**given, **{name: value for name, value in short.items() if name in names}})
+        finally:
+            self.inside = False
+
+
+def until_fit(command: str, number: int = 1) -> Tuple[Any, Any, Dict[str, Any], Dict[str, Any]]:
     """Run a script until it calls the ``fit`` of a model, as Python would start it.
 
     Args:
         command: ``train.py`` or, as after ``python -m``, ``jobs.train``; and its arguments.
+        number: which call of ``fit``, from 1.
 
     Returns:
-        The model, its data, and the other arguments of ``fit`` by name.
+        The model, its data, the other arguments of ``fit`` by name, and the facts of ``JobFit``.
 
     Raises:
         PartError: it raises, or ends with an exit status.
@@ -64,17 +102,21 @@ def until_fit(command: str) -> Tuple[Any, Any, Dict[str, Any]]:
     """
     words = shlex.split(command)
     heard = _Heard(sys.stderr)
+    fits = Fits(number)
     try:
-        with stopped_at_fit(), contextlib.redirect_stderr(heard):
+        with stopped_at_fit(fits), contextlib.redirect_stderr(heard):
             _run(words)
     except TrainingBegins as reached:
-        return _given(reached, words[0])
+        file, line = Path(reached.place[0]), reached.place[1]
+        others = other_fits(file.read_bytes(), line) if file.is_file() else []
+        others = [other for other in others if number == 1 or other > line]
+        return (*_given(reached, words[0]), {"number": number, "file": file.name, "line": line, "others": others})
     except SystemExit as end:
         if end.code:
             last = _ERROR.sub("", heard.end.strip().rpartition("\n")[2].strip())
             how = end.code if isinstance(end.code, str) else last or f"exit status {end.code}"
             fix = "Give it the arguments that it needs." if end.code == _USAGE else ""
-            raise PartError(PART, f"{words[0]} ends before any fit: {how}", fix) from end
+            raise PartError(PART, f"{words[0]} ends before {fits.awaited}: {how}", fix) from end
     except PartError:
         raise
     except BaseException as error:
@@ -83,7 +125,9 @@ def until_fit(command: str) -> Tuple[Any, Any, Dict[str, Any]]:
         traceback.print_exc()
         message = f"{words[0]} raised {describe(error)}"
         raise PartError(PART, message, _fix_of(error, words[0])) from error
-    raise NotHere(f"{words[0]} ended without a call of fit: {_FUNCTIONS}")
+    raise NotHere(
+        f"{words[0]} ended {f'before {fits.awaited}' if fits.begun else 'without a call of fit'}: {_FUNCTIONS}"
+    )
 
 
 def _given(reached: TrainingBegins, script: str) -> Tuple[Any, Any, Dict[str, Any]]:
@@ -142,24 +186,28 @@ def _fix_of(error: BaseException, script: str) -> str:
 
 
 @contextlib.contextmanager
-def stopped_at_fit() -> Iterator[None]:
+def stopped_at_fit(fits: Fits | None = None) -> Iterator[None]:
     """Have what trains raise: ``fit`` of any model, also one that its class overrides, and the calls of loops.
+
+    Args:
+        fits: which ``fit`` raises; the first one by default.
 
     Raises:
         TrainingBegins: at the end, if another thread trains.
     """
+    fits = fits or Fits()
     changed: List[Tuple[Any, str]] = []
 
     def change(kind: Any, name: str, value: Any) -> None:
         setattr(kind, name, value)
         changed.append((kind, name))
 
-    finder = _WhenImported(lambda keras: change(keras.Model, "__getattribute__", _stops_fit(keras.Model)))
+    finder = _WhenImported(lambda keras: change(keras.Model, "__getattribute__", _stops_fit(keras.Model, fits)))
     for name in _KERASES:
         if name in sys.modules:
             finder.act(sys.modules[name])
     sys.meta_path.insert(0, finder)
-    change(tf.distribute.Strategy, "run", _stops_run(tf.distribute.Strategy.run))
+    change(tf.distribute.Strategy, "run", _stops_run(tf.distribute.Strategy.run, fits))
     begun: List[TrainingBegins] = []
     report = threading.excepthook
 
@@ -203,24 +251,26 @@ class _WhenImported(MetaPathFinder):
         self.act(module)
 
 
-def _stops_fit(kind: Any) -> Callable[[Any, str], Any]:
+def _stops_fit(kind: Any, fits: Fits) -> Callable[[Any, str], Any]:
     inherited = kind.__getattribute__
 
     def attribute(model: Any, name: str) -> Any:
         found = inherited(model, name)
+        if name not in ("fit", "train_on_batch") or fits.inside:
+            return found
         if name == "fit":
-            return functools.partial(_stop_fit, model, found)
-        return functools.partial(_stop_loop, name) if name == "train_on_batch" else found
+            return functools.partial(_stop_fit, model, found, fits)
+        return functools.partial(_stop_loop, name)
 
     return attribute
 
 
-def _stops_run(inherited: Callable[..., Any]) -> Callable[..., Any]:
+def _stops_run(inherited: Callable[..., Any], fits: Fits) -> Callable[..., Any]:
     def run(*arguments: Any, **named: Any) -> Any:
         keras = tuple(
             f"{Path(str(sys.modules[name].__file__)).parent}{os.sep}" for name in _KERASES if name in sys.modules
         )
-        if any(frame.f_code.co_filename.startswith(keras) for frame, _ in traceback.walk_stack(None)):
+        if fits.inside or any(frame.f_code.co_filename.startswith(keras) for frame, _ in traceback.walk_stack(None)):
             return inherited(*arguments, **named)  # predict and evaluate
         return _stop_loop("strategy.run")
 
@@ -231,10 +281,16 @@ def _stop_loop(call: str, *_: Any, **__: Any) -> None:
     raise TrainingBegins(call=call)
 
 
-def _stop_fit(model: Any, fit: Any, *arguments: Any, **named: Any) -> None:
+def _stop_fit(model: Any, fit: Any, fits: Fits, *arguments: Any, **named: Any) -> Any:
     bound = inspect.signature(fit).bind(*arguments, **named)
-    given = dict(bound.arguments)
+    given, names = dict(bound.arguments), set(bound.signature.parameters)
     for one in bound.signature.parameters.values():
         if one.kind is one.VAR_KEYWORD:
             given.update(given.pop(one.name, {}))
-    raise TrainingBegins(model, {name: value for name, value in given.items() if name not in _SETTINGS})
+            names.update(_ONE_STEP)
+    fits.begun += 1
+    if fits.begun < fits.number:
+        return fits.one_step(fit, given, names)
+    caller = sys._getframe(1)  # noqa: SLF001 - a documented function
+    given = {name: value for name, value in given.items() if name not in _SETTINGS}
+    raise TrainingBegins(model, given, place=(caller.f_code.co_filename, caller.f_lineno))

@@ -4,8 +4,9 @@ from pathlib import Path
 import pytest
 
 from helpers.cases import cases
+from kdoctor.cli import _Commands
 from kdoctor.commands import again
-from kdoctor.commands.again import called_here, in_same_place, program
+from kdoctor.commands.again import CORE_COMMANDS, called_here, in_same_place, program
 
 
 @pytest.fixture
@@ -79,8 +80,14 @@ def test_message_calls_the_program_as_the_user_did(folder: Path, monkeypatch: py
     assert called_here("kdoctor: kdoctor fleet requires x") == "kdoctor: kdoctor fleet requires x"
     assert called_here("  Fix:\n      kdoctor check --gpus 1") == f"  Fix:\n      '{folder}/kdoctor' check --gpus 1"
     assert called_here("more (kdoctor snapshot --help)") == f"more ('{folder}/kdoctor' snapshot --help)"
-    prose = "A run of\n  kdoctor checks the machine (kdoctor changed nothing)."
+    prose = (
+        "A run of\n  kdoctor checks the machine (kdoctor changed nothing).\nkeras 2.15.0: kdoctor has not measured it"
+    )
     assert called_here(prose) == prose
+
+
+def test_every_command_of_the_core_is_known_to_the_messages() -> None:
+    assert _Commands.lazy_commands.keys() == CORE_COMMANDS
 
 
 @cases(

@@ -22,6 +22,7 @@ from kdoctor_job.facts import (
     JobComparison,
     JobData,
     JobEvaluation,
+    JobFit,
     JobGpus,
     JobMemory,
     JobModel,
@@ -125,14 +126,16 @@ UNDRAWN = {"undrawn": {"drop": "its results are equal", "mine": "calling it alon
 
 
 GPUS = JobGpus(on_bus=4, listed=4, mask=None, is_distributed=True)
+FIT = JobFit(number=1, file="train.py", line=9)
 
 
 def run(
-    *, gpus: JobGpus | None = GPUS, model: dict[str, Any] | None = None, data: dict[str, Any] | None = None,
-    training: dict[str, Any] | None = None, **case: Any,
+    *, gpus: JobGpus | None = GPUS, fit: JobFit | None = FIT, model: dict[str, Any] | None = None,
+    data: dict[str, Any] | None = None, training: dict[str, Any] | None = None, **case: Any,
 ) -> SmokeRun:  # fmt: skip
     job = JobRun(
         gpus=gpus,
+        fit=fit,
         model=replace(MODEL, **(model or {})),
         data=replace(DATA, **(data or {})),
         training=replace(TRAINING, **(training or {})),
@@ -276,6 +279,19 @@ test_prefetch = table(
     fails(run(data={"prefetched": False}), "prefetch"),
     skips(run(data={"prefetched": None, "kind": "arrays"})),
 )
+test_other_fits = table(
+    "job.other-fits",
+    Severity.WARNING,
+    passes(run(fit=FIT), "train.py:9"),
+    fails(
+        run(fit=replace(FIT, others=(14, 20))),
+        "line 14, line 20",
+        briefs=["another fit was not examined (train.py:14)"],
+        of=["script"],
+    ),
+    fails(run(fit=replace(FIT, number=2, others=(20,))), "add --fit 3"),
+    skips(run(fit=None)),
+)
 test_learning_rate = table(
     "job.learning-rate",
     Severity.INFO,
@@ -386,7 +402,17 @@ test_metrics = table(
     passes(run(training=evaluated((61, 0.6), (64, 0.5)))),
     passes(run(), "fit: accuracy, as on one device.", "evaluate: loss, accuracy, as on one device."),
     passes(run(training=own(logs={"loss": 1.0}, reference_logs={"loss": 1.0})), "fit: no metrics besides the loss."),
-    fails(run(training=own(logs={"loss": 0.9, "accuracy": 0.6})), "accuracy is 0.6 instead of 0.5"),
+    fails(run(training=own(logs={"loss": 0.9, "accuracy": 0.6})), "accuracy is 0.6 instead of 0.5", "assign_add"),
+    # Half on two replicas is a part; a quarter on them, or with another number, is something else.
+    *(
+        fails(run(training=own(logs=logs, reference_logs={"d": 0.8, "g": 0.6}), replicas=2), fix)
+        for logs, fix in (
+            ({"d": 0.4, "g": 0.6}, "Keras 3 divides it by them"),
+            ({"d": 0.2, "g": 0.6}, "assign_add"),
+            ({"d": 0.4, "g": 0.5}, "assign_add"),
+            ({"d": None, "g": 0.3}, "assign_add"),
+        )
+    ),
     fails(run(training=own(logs={"loss": 0.9})), "accuracy is not reported instead of 0.5"),
     fails(run(training=own(logs=ZEROS, reference_logs=ZEROS)), "reports 0 in each step: loss, accuracy"),
     passes(run(training=own(logs=ZEROS | {"d_loss": 1.0}, reference_logs=ZEROS | {"d_loss": 1.0}))),

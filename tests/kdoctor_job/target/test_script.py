@@ -45,9 +45,9 @@ def until_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
     (tmp_path / "jobs9").mkdir()
     (tmp_path / "jobs9/net.py").write_text("SIZE = 2\n")
 
-    def run(text: str, command: str = "train9.py", file: str = "train9.py") -> Any:
+    def run(text: str, command: str = "train9.py", file: str = "train9.py", number: int = 1) -> Any:
         (tmp_path / file).write_text(text)
-        return until_fit(command)
+        return until_fit(command, number)
 
     yield run
     sys.modules["__main__"] = before["__main__"]
@@ -63,8 +63,9 @@ def until_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
     (OWN_FIT + "model.fit(x, y, epochs=2, workers=4, class_weight={0: 1.0})", {"epochs": 2, "class_weight": {0: 1.0}}),
 )
 def test_arguments_of_the_first_fit(until_fit: Callable[..., Any], lines: str, expected: dict[str, Any]) -> None:
-    model, data, arguments = until_fit(NET + lines + "\nmodel.fit(None)\n")
+    model, data, arguments, fit = until_fit(NET + lines + "\nmodel.fit(None)\n")
     assert arguments == expected
+    assert fit["number"] == 1
     assert (
         data.element_spec[0].shape == (4, 2) if "Dataset.from_tensors((x, y)), N" in lines else data[0].shape == (4, 2)
     )
@@ -79,6 +80,30 @@ def test_script_is_the_main_module_with_its_arguments(until_fit: Callable[..., A
     assert until_fit(beside, f"'{tmp_path}/train9.py'")[2] == {"steps_per_epoch": 6}
     relative = NET + "from .net import SIZE\nmodel.fit(x, batch_size=SIZE)"
     assert until_fit(relative, "jobs9.train", "jobs9/train.py")[2] == {"batch_size": 2}
+
+
+PHASES = """
+log = model.fit(x, y, batch_size=2, epochs=5, validation_data=(x, y), callbacks=[keras.callbacks.CSVLogger("log9.csv")])
+model.compile("adam", "mse")
+assert set(log.history) == {"loss", "val_loss"} and len(log.epoch) == 1
+model.fit(x, y, epochs=8)
+model.fit(x, y, epochs=9)
+"""
+
+
+def test_fit_of_a_later_phase(until_fit: Callable[..., Any], tmp_path: Path) -> None:
+    """Those before it train one step, and their callbacks, which may write files, do not run."""
+    from kdoctor_target.runner.case import NotHere
+
+    phases, start = NET + PHASES, len(NET.splitlines())
+    fits = [until_fit(phases, number=number) for number in (1, 2, 3)]
+    assert [arguments["epochs"] for _, _, arguments, _ in fits] == [5, 8, 9]
+    assert [fit["line"] - start for *_, fit in fits] == [2, 5, 6]
+    assert [[line - start for line in fit["others"]] for *_, fit in fits] == [[5, 6], [6], []]
+    assert (fits[0][0].optimizer.name, fits[1][0].optimizer.name) == ("sgd", "adam")
+    assert not (tmp_path / "log9.csv").exists()
+    with pytest.raises(NotHere, match=r"train9\.py ended before its call 4 of fit"):
+        until_fit(phases, number=4)
 
 
 @cases(

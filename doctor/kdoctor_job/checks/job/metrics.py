@@ -6,8 +6,8 @@ from kdoctor.text.lists import some
 from kdoctor_checks._causes import of_losses
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
 from kdoctor_job.checks.job._reported import RANDOM, differences, is_random, of_cause, of_evaluation
-from kdoctor_job.checks.job._user_model import job_check
-from kdoctor_job.facts import JobTraining
+from kdoctor_job.checks.job._user_model import job_check, replicas_of
+from kdoctor_job.facts import JobTraining, Logs
 
 _EXPECTED = "the numbers of one device"
 _OF_WEIGHTS = ("job.equals-one-device",)
@@ -21,8 +21,9 @@ _VALIDATION_REMEDY = (
 )
 _REMEDY = (
     "Use Keras metrics made in strategy.scope(), in train_step, too. An own metric may only use assign_add, because "
-    "replicas are added up. Multiply a loss of Keras 3 by the number of replicas before such a metric."
+    "replicas are added up."
 )
+_PART_REMEDY = "In train_step, multiply a loss by the number of replicas before a metric: Keras 3 divides it by them."
 
 
 @job_check("job.metrics", Severity.ERROR, "job.trains", several=True)
@@ -54,12 +55,22 @@ def _judge_fit(run: SmokeRun, training: JobTraining, tolerance: float) -> Outcom
     if wrong and is_random(training):
         return unknown("fit", RANDOM)
     if wrong:
-        return finding("fit", "; ".join(wrong), _EXPECTED, _REMEDY, brief=wrong[0], explained_by=of_losses(run))
+        remedy = _PART_REMEDY if _are_parts(without_loss, reference, replicas_of(run) or 1, tolerance) else _REMEDY
+        return finding("fit", "; ".join(wrong), _EXPECTED, remedy, brief=wrong[0], explained_by=of_losses(run))
     if own.logs.get("loss") == 0 and all(value == 0 for value in without_loss.values()):
         brief = f"reports 0 in each step: {some(['loss', *without_loss])}"
         return finding("fit", brief, "the numbers of the steps", _TO_UPDATE, brief=brief)
     listed = ", ".join(without_loss) or "no metrics besides the loss"
     return evidence("fit", f"{listed}{', as on one device' if without_loss else ''}")
+
+
+def _are_parts(logs: Logs, reference: Logs, replicas: int, tolerance: float) -> bool:
+    """Whether every number that differs is that of one device, divided by the number of replicas."""
+    parts = {
+        name: one for name, one in logs.items() if differences({name: one}, {name: reference.get(name)}, {}, tolerance)
+    }
+    wholes = {name: one and one * replicas for name, one in parts.items()}
+    return not differences(wholes, {name: reference.get(name) for name in parts}, {}, tolerance)
 
 
 def _is_metric(name: str) -> bool:

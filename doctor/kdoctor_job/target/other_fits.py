@@ -1,0 +1,56 @@
+"""Which other calls of ``fit`` a script has, read from its text."""
+
+from __future__ import annotations
+
+import ast
+from typing import Iterator, List
+
+_OF_KERAS = {"batch_size", "callbacks", "epochs", "steps_per_epoch", "validation_data", "validation_split"}
+"""Arguments of the ``fit`` of Keras, which the fit of no other library has."""
+
+
+def other_fits(source: bytes, line: int) -> List[int]:
+    """The lines of the calls of ``fit`` that trains Keras models, other than the one in this line.
+
+    A call counts if it is of the same object, or has arguments of Keras. The other side of an ``if`` does not.
+
+    Args:
+        source: the text of a Python file.
+        line: of a call of ``fit``, or any line of it, from 1.
+    """
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return []
+    calls = list(_fits(tree))
+    reached = [call for call in calls if _has(call, line)]
+    trained = {ast.dump(call.func.value) for call in reached if isinstance(call.func, ast.Attribute)}
+    left = {id(call) for node in ast.walk(tree) for call in _not_taken(node, line)} | {id(call) for call in reached}
+    return sorted(
+        {
+            call.lineno
+            for call in calls
+            if id(call) not in left
+            and isinstance(call.func, ast.Attribute)
+            and (ast.dump(call.func.value) in trained or _OF_KERAS & {word.arg for word in call.keywords})
+        }
+    )
+
+
+def _fits(*nodes: ast.AST) -> Iterator[ast.Call]:
+    for node in nodes:
+        for part in ast.walk(node):
+            if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "fit":
+                yield part
+
+
+def _not_taken(node: ast.AST, line: int) -> Iterator[ast.Call]:
+    """The calls on the side of an ``if`` that is not taken if this line is executed."""
+    if isinstance(node, ast.If):
+        for side, other in ((node.body, node.orelse), (node.orelse, node.body)):
+            if any(_has(statement, line) for statement in side):
+                yield from _fits(*other)
+
+
+def _has(node: ast.stmt | ast.expr, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or node.lineno)

@@ -3,10 +3,11 @@
 from typing import Any
 
 from helpers.cases import cases
-from kdoctor.failures.known import KnownFailure, KnownFailures
+from kdoctor.failures.known import KnownFailure, KnownFailures, load_failures
 from kdoctor_diagnose.causes import Verdict, conclude
 from kdoctor_diagnose.diagnose import diagnose_text
 from kdoctor_diagnose.found import Event, Scan
+from kdoctor_diagnose.line import Line
 from kdoctor_diagnose.own_error import owner_of
 from kdoctor_diagnose.report.sections import heading
 from kdoctor_diagnose.tracebacks import is_library
@@ -16,12 +17,14 @@ def failure(name: str, **changes: Any) -> KnownFailure:
     return KnownFailure(**{"id": name, "kind": "crash", "symptom": name, "cause": name, "source": ["x"], **changes})
 
 
-def judge(*failures: KnownFailure, progress: int = 0) -> Verdict:
+def judge(*failures: KnownFailure, progress: int = 0, passed: int = 0) -> Verdict:
     """The verdict of a log with one failure on each line."""
     events = [
         Event(item, 1, 0, line, f"line {line}", {}, None, None, last=line) for line, item in enumerate(failures, 1)
     ]
-    found = Scan(events=events, names=["log"], lines=[len(events)], sizes=[1], progress={0: progress})
+    tails = {0: [(passed, Line("Epoch 3/3"))]} if passed else {}
+    seen: dict[str, Any] = {"progress": {0: progress}, "passed": {0: passed}, "tails": tails}
+    found = Scan(events=events, names=["log"], lines=[len(events)], sizes=[1], **seen)
     return conclude(found, KnownFailures(failure_modes=list(failures)))
 
 
@@ -49,6 +52,7 @@ def test_training_that_went_on_contradicts_a_cause_and_not_a_consequence() -> No
     assert judge(CAUSE, progress=5).causes[0].certainty == "likely"
     assert judge(CAUSE, CAUSE, progress=2).causes[0].certainty == "certain"  # until it came again
     assert judge(ECHO, progress=5).causes[0].against == []
+    assert [names(judge(CAUSE, CAUSE, passed=line)) for line in (2, 3)] == [["cause"], []]
 
 
 def test_failure_of_newer_hardware_is_not_the_cause_in_an_older_log() -> None:
@@ -59,6 +63,30 @@ def test_failure_of_newer_hardware_is_not_the_cause_in_an_older_log() -> None:
         verdict = conclude(found, KnownFailures(failure_modes=[new]))
         assert names(verdict) == expected
         assert bool(verdict.ruled_out) is not bool(expected)
+
+
+def test_failures_are_in_the_order_of_their_logs_unless_each_has_a_time() -> None:
+    for times, expected in (((2.0, 1.0), "other"), ((2.0, None), "one")):
+        failures = [failure("one"), failure("other")]
+        events = [
+            Event(item, 1, log, 1, "line", {}, None, time, last=1)
+            for log, (item, time) in enumerate(zip(failures, times, strict=True))
+        ]
+        found = Scan(events=events, names=["a", "b"], lines=[1, 1], sizes=[1, 1])
+        assert names(conclude(found, KnownFailures(failure_modes=failures))) == [expected]
+
+
+def test_fix_of_some_releases_needs_one_of_them_in_the_log() -> None:
+    error = "LossScaleOptimizer\nRuntimeError: `merge_call` called while defining a new graph or a tf.function\n"
+    for head, first in (("", "Use mixed"), ("keras==3.1.0\n", "Use mixed"), ("keras==3.10.0\n", "Pass jit_compile")):
+        assert diagnose_text(head + error, {}, {}).causes[0].fix[0].do.startswith(first)
+
+
+def test_headline_is_the_symptom_if_the_log_says_all_of_it() -> None:
+    known = load_failures().by_id["keras3_multi_worker_fit"]
+    for rest, expected in (("{", False), ("{}) with an unsupported type", True)):
+        (cause,) = diagnose_text(f"ValueError: Attempt to convert a value (PerReplica:{rest}\n", {}, {}).causes
+        assert (cause.id, cause.symptom == known.symptom) == (known.id, expected)
 
 
 def test_failure_that_another_one_explains_is_no_alternative_to_it() -> None:

@@ -13,7 +13,7 @@ def test_each_engine_has_its_own_words() -> None:
     found = {item.engine: item for item in exclusions(FAILING, BROKEN, "GPU 3 is\nlost", LISTS, fold)}
     assert tuple(found) == ENGINES
     assert found["slurm"].leave_out == ("sbatch '--exclude=n[3-4]' job.sh",)
-    assert shlex.split(found["slurm"].drain[0])[-1] == "reason=kdoctor: GPU 3 is lost"
+    assert shlex.split(found["slurm"].drain[0])[3:] == ["nodename=n4", "state=drain", "reason=kdoctor: GPU 3 is lost"]
     assert "values: [n3, n4]" in found["kubernetes"].leave_out[0]
     taint, label, patch = map(shlex.split, found["kubernetes"].drain)
     assert taint[-2:] == ["n4", f"{TAINT}=true:NoSchedule"]

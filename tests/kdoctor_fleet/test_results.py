@@ -18,11 +18,13 @@ def test_problem_counts_only_where_the_node_says_that_its_check_failed(status: S
     assert [item.finding.subject for item in merged.findings] == (["n1"] if status is Status.FAIL else [])
 
 
-def test_node_with_a_problem_in_two_causes_is_named_once() -> None:
-    line = NodeResult(id="gpu.free", title="free", severity=Severity.ERROR, status=Status.FAIL)
-    (cause,) = find_causes([failure("gpu.free", finding("GPU 1", observed="busy"))])
+def test_node_with_a_problem_in_two_causes_is_named_once_by_each_check() -> None:
+    checks = ("gpu.free", "gpu.fan")
+    lines = [NodeResult(id=check, title="", severity=Severity.ERROR, status=Status.FAIL) for check in checks]
+    (cause,) = find_causes([failure(check, finding("GPU 1", observed="busy")) for check in checks])
     nodes = [
-        FleetNode(name=name, checklist="c", kdoctor="1", results=(line,), causes=(cause,) * 2) for name in ("n1", "n2")
+        FleetNode(name=name, checklist="c", kdoctor="1", results=(*lines,), causes=(cause,) * 2)
+        for name in ("n1", "n2")
     ]
-    (merged,), _ = merge_results(nodes, Nodes.of, {})
-    assert [item.finding.subject for item in merged.findings] == ["n1,n2"]
+    merged, _ = merge_results(nodes, Nodes.of, {})
+    assert [[item.finding.subject for item in result.findings] for result in merged] == [["n1,n2"]] * 2

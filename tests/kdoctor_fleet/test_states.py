@@ -181,15 +181,18 @@ RESULTS = st.lists(
 )
 
 
-@given(st.lists(RESULTS, min_size=1, max_size=4))
-def test_every_node_decides_what_was_asked(fleet: list[list[NodeResult]]) -> None:
-    nodes = [node(*results) for results in fleet]
+FLEETS = st.lists(st.tuples(RESULTS, st.sampled_from("ab")), min_size=1, max_size=4)
+
+
+@given(FLEETS)
+def test_every_node_decides_what_was_asked(fleet: list[tuple[list[NodeResult], str]]) -> None:
+    nodes = [replace(node(*results), checklist=checklist) for results, checklist in fleet]
     asked, alone = Asked.of(nodes), [Asked.of([one]) for one in nodes]
     assert asked.applied == frozenset().union(*(one.applied for one in alone))
     assert asked.errors == frozenset().union(*(one.errors for one in alone))
 
 
-@given(st.lists(st.tuples(RESULTS, st.sampled_from("ab")), min_size=1, max_size=4), st.sampled_from(Conclusion))
+@given(FLEETS, st.sampled_from(Conclusion))
 def test_node_passes_only_with_evidence_for_each_error_and_everything_that_was_asked(
     fleet: list[tuple[list[NodeResult], str]], verdict: Conclusion
 ) -> None:

@@ -79,8 +79,9 @@ def test_script_with_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
         with pytest.raises(UsageError, match=re.escape(refused)):
             own_job(model=model)
     else:
-        training = own_job(model=model)
+        training = own_job(model=model, model_timeout=50.0)
         assert training
-        assert (dict(training.scenario.settings)["model"], training.folder) == (model, tmp_path)
+        settings = dict(training.scenario.settings)
+        assert (settings["model"], settings["budget_s"], training.folder) == (model, 40, tmp_path)
     with pytest.raises(UsageError, match="--restore cannot be used with --model SCRIPT"):
         own_job(model=model, restore=tmp_path)

@@ -4,7 +4,7 @@ from dataclasses import replace
 from packaging.version import Version
 
 from kdoctor.check import check
-from kdoctor.commands.packages import first_accepted, install, minor, restore, tf_keras_for
+from kdoctor.commands.packages import first_accepted, install, minor, narrowest, restore, tf_keras_for
 from kdoctor.commands.shell import set_variable
 from kdoctor.facts import KerasChoice, Packages, Target
 from kdoctor.matrix.keras import BASELINE, HARMLESS
@@ -102,7 +102,8 @@ def _judge_release(keras: KerasChoice, packages: Packages, target: Target, matri
     bad = [row for row in rows if row.ended_by and specifier(row.when["keras"]).contains(version, prereleases=True)]
     if keras.package != "keras" or not bad:
         return _judge_baseline(keras, packages, target, matrix)
-    wanted = first_accepted(target, packages, f"keras{bad[-1].ended_by['keras']}", "keras<3")
+    ends = narrowest(specifier(",".join(row.ended_by["keras"] for row in bad)))
+    wanted = first_accepted(target, packages, f"keras{ends}", "keras<3")
     is_older = wanted == first_accepted(target, packages, "keras<3")
     change = "It is the Keras of this TensorFlow." if is_older else "Models need no change."
     only_losses = {row.id for row in bad} == {_LOSSES}

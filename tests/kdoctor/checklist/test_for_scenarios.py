@@ -4,7 +4,7 @@ import pytest
 
 from helpers.cases import cases
 from kdoctor.catalog.load import Catalog
-from kdoctor.checklist.for_scenarios import checklist_of, choose_scenarios, typical_seconds
+from kdoctor.checklist.for_scenarios import checklist_of, choose_scenarios, typical_seconds, with_scenario
 from kdoctor.checklist.plan import plan, scenarios_to_run
 from kdoctor.errors import UsageError
 from kdoctor.smoke.definition import HOT_S
@@ -72,6 +72,15 @@ def test_parameter_of_a_check_is_a_setting_of_its_scenario(catalog: Catalog) -> 
     (running,) = scenarios_to_run(checklist, longer)
     assert dict(running.scenario.settings) == {"hot_s": 600.0}
     assert running.scenario.deadline_s == scenario.deadline_s + 600.0 - HOT_S
+
+
+def test_added_scenario_trains_on_the_devices_of_the_others(catalog: Catalog) -> None:
+    baseline, other = (catalog.scenarios[name] for name in QUICK[:2])
+    listed = checklist_of(catalog, [baseline], "mine", replicas=4)
+    both = with_scenario(listed, catalog, other)
+    assert [entry.replicas for entry in both.scenarios] == [4, 4]
+    alone = plan(both, catalog, select=[baseline.id])
+    assert [entry.scenario.id for entry in scenarios_to_run(both, alone)] == [baseline.id]
 
 
 def test_without_a_number_of_replicas_gpus_are_expected(catalog: Catalog) -> None:

@@ -18,6 +18,8 @@ def test_no_gpus_train_on_the_cpu(catalog: Catalog) -> None:
     assert not changed.assumptions.expects_gpus
     assert {entry.replicas for entry in changed.scenarios} == {CPU_REPLICAS}
     assert not any("GPU" in entry.expect for entry in changed.scenarios)
+    four = replace(changed, scenarios=tuple(replace(entry, replicas=4) for entry in changed.scenarios))
+    assert with_gpus(four, catalog, 0).scenarios == four.scenarios
 
 
 def test_check_of_the_number_is_added_once(catalog: Catalog) -> None:

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from helpers.catalogs import gpu_check, host_check, small_catalog
@@ -56,6 +58,9 @@ def test_no_smoke_excludes_trainings() -> None:
     planned = plan(checklist(), CATALOG, smoke=False)
     assert deselected(planned)["smoke.baseline"] == NO_SMOKE
     assert scenarios_to_run(checklist(), planned) == ()
+    asked_for = replace(CATALOG.scenarios["smoke.baseline"], needs_options="--model")
+    catalog = replace(CATALOG, scenarios={asked_for.id: asked_for})
+    assert deselected(plan(checklist(), catalog, smoke=False))["smoke.baseline"] is None
 
 
 def test_empty_selection_is_refused() -> None:

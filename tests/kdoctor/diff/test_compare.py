@@ -239,7 +239,7 @@ EDITS: tuple[tuple[str, str, Kind, str], ...] = (
     ("decides: ada", "decides: bob", "moved", "rollback.decides"),
     ("within: an hour", "within: a day", "moved", "rollback.within"),
     ("at_once: [versions.*]", "at_once: []", "loosened", "rollback.versions.*"),
-    ("at_once: [versions.*]", "at_once: [versions.*, host.limits]", "tightened", "rollback.host.limits"),
+    ("at_once: [versions.*]", "at_once: [versions.*, gpu]", "tightened", "rollback.gpu"),
     ("fix_forward: [host]", "fix_forward: []", "loosened", "rollback.host"),
     ("fix_forward: [host]", "fix_forward: [host, gpu.free]", "tightened", "rollback.gpu.free"),
     ("investigate: [gpu]", "investigate: []", "cosmetic", "rollback.gpu"),

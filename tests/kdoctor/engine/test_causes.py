@@ -4,7 +4,7 @@ from helpers.cases import cases
 from helpers.reports import failure, finding, result
 from kdoctor.engine.causes import about_one_gpu, find_causes
 from kdoctor.engine.report import Cause, JudgedFinding
-from kdoctor.model import Finding, Remedy, Status, Unjudged
+from kdoctor.model import Finding, Remedy, Severity, Status, Unjudged
 
 GPU_2, GPU_5 = "GPU 2 (0000:4c:00.0)", "GPU 5 (0000:9b:00.0)"
 
@@ -36,11 +36,11 @@ def test_cause_explains_only_what_it_says() -> None:
 
 
 def test_explanations_form_chains() -> None:
-    first = failure("driver.loaded", about("driver", "a"))
+    first = failure("driver.loaded", about("driver", "a"), severity=Severity.INFO)
     second = failure("gpu.count-expected", about("GPUs", "b", explained_by=("driver.loaded",)))
     third = failure("smoke.baseline", about("mirrored", "c", explained_by=("gpu.count-expected",)))
     (cause,) = find_causes([third, second, first], lambda cause, effect: (cause, effect) != ("mirrored", "GPUs"))
-    assert cause.checks == ("driver.loaded",)
+    assert (cause.checks, cause.severity) == (("driver.loaded",), Severity.ERROR)
     assert set(cause.explains) == {"gpu.count-expected", "smoke.baseline"}
 
 
@@ -56,6 +56,13 @@ def test_findings_without_commands_are_separate_causes() -> None:
     one = failure("gpu.free", finding("A", observed="a", remedy=remedy(summary="one")))
     two = failure("gpu.clocks", finding("B", observed="b", remedy=remedy(summary="one")))
     assert len(find_causes([one, two])) == 2
+
+
+def test_finding_with_what_two_causes_have_belongs_to_the_first() -> None:
+    one = failure("gpu.free", finding("A", observed="a", remedy=remedy("fix a")))
+    both = (finding("B", observed="b", remedy=remedy("fix b")), finding("C", observed="b", remedy=remedy("fix a")))
+    causes = find_causes([one, failure("gpu.fan", *both)])
+    assert [[problem.subjects for problem in cause.problems] for cause in causes] == [[("A",), ("C",)], [("B",)]]
 
 
 def test_waived_finding_is_no_cause() -> None:

@@ -35,6 +35,7 @@ to use available CPU instructions in performance-critical operations.
 E0000 00:00:1795351963.312537   11528 cuda_platform.cc:52] failed call to cuInit: INTERNAL: CUDA error: Failed call \
 to cuInit: UNKNOWN ERROR (303)
 """
+NUMA = "successful NUMA node read from SysFS had negative value (-1), but there must be at least one NUMA node"
 CUDNN_LOG = """\
 E0000 00:00:1744708234.717753 1370911 cuda_dnn.cc:8579] Unable to register cuDNN factory: Attempting to register \
 factory for plugin cuDNN when one has already been registered
@@ -173,6 +174,7 @@ def test_form_of_the_text_does_not_matter(text: str, name: str) -> None:
 def test_log_with_several_messages_names_each_once() -> None:
     assert found(CPU_ONLY_LOG) == ["libcuda_missing", "cudart_not_found"]
     assert found(CUDNN_LOG) == ["cudnn_older_than_build", "harmless"]
+    assert found(f"{NUMA}\nncclRemoteError") == ["nccl_remote_error", "harmless"]
 
 
 def test_misspelt_message_is_a_near_miss() -> None:

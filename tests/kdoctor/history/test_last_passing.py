@@ -123,6 +123,7 @@ def test_damaged_lock_names_its_run(place: Path) -> None:
 def test_last_passing_start_is_found_by_series_and_scope(place: Path) -> None:
     kept(place, at("2030-01-01T00:00:00+00:00"))
     kept(place, gpu_report(started_at="2030-01-02T00:00:00+00:00"))
+    kept(place, replace(at("2030-01-03T00:00:00+00:00"), verdict=gpu_report().verdict))  # it failed
     wanted, environ = series(place), {"KDOCTOR_HISTORY": str(place)}
     assert find_start(environ, wanted, "") == "2030-01-01T00:00:00+00:00"
     assert find_start(environ, wanted, "--no-smoke") == ""

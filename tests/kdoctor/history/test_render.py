@@ -20,8 +20,9 @@ from kdoctor.history.store import opened
 from kdoctor.model import Severity, Status
 
 
-def a_run(*, failed: bool, number: int = 0, step_s: float = 0.004) -> Report:
-    results = (result("gpu.count-expected"), failure("gpu.free") if failed else result("gpu.free"))
+def a_run(*, failed: bool | None, number: int = 0, step_s: float = 0.004) -> Report:
+    status = Status.UNKNOWN if failed is None else Status.PASS
+    results = (result("gpu.count-expected"), failure("gpu.free") if failed else result("gpu.free", status))
     return cpu_report(
         results=results,
         verdict=conclude(results),
@@ -67,7 +68,8 @@ def test_list_fits_in_80_columns() -> None:
 
 
 def test_too_few_runs_are_no_trend(tmp_path: Path) -> None:
-    place = history(tmp_path, *(a_run(failed=False, number=n, step_s=0.004 * (n + 1)) for n in range(4)))
+    other = replace(a_run(failed=False), target="/another/python")
+    place = history(tmp_path, other, *(a_run(failed=False, number=n, step_s=0.004 * (n + 1)) for n in range(4)))
     with opened(place, create=False) as connection:
         found = read.trends(connection, read.runs(connection, 1, None)[0], 40)
     text = render.list_trends(found, unicode=True)
@@ -97,10 +99,14 @@ def test_runs_are_limited_and_filtered_by_checklist(tmp_path: Path) -> None:
     ((0, 1, 1, 0), 0),
     ((0, 1, 0, 1), 3),
     ((1, 0, 1, 0, 1, 1), 4),
-    ids=["broken", "fixed", "broken again", "flaky"],
+    ((0, None, 0, None, 0, None, 1), 0),
+    ids=["broken", "fixed", "broken again", "flaky", "unknown"],
 )
-def test_flaky_check_is_listed_with_its_changes(tmp_path: Path, failures: tuple[int, ...], flips: int) -> None:
-    place = history(tmp_path, *(a_run(failed=bool(failed), number=n) for n, failed in enumerate(failures)))
+def test_flaky_check_is_listed_with_its_changes(tmp_path: Path, failures: tuple[int | None, ...], flips: int) -> None:
+    place = history(
+        tmp_path,
+        *(a_run(failed=failed if failed is None else bool(failed), number=n) for n, failed in enumerate(failures)),
+    )
     with opened(place, create=False) as connection:
         found = read.flaky(connection)
     assert [(item.check, item.flips) for item in found] == ([("gpu.free", flips)] if flips else [])

@@ -27,9 +27,10 @@ def test_gpus_and_topology_are_recorded_by_shape() -> None:
 
 
 def test_mixed_gpus_are_counted_by_model() -> None:
-    mixed = gpus(2, gpu(0), gpu(1, name="NVIDIA A100"))
+    mixed = gpus(2, gpu(0), gpu(1, name="NVIDIA A100", pcie_generation=1))  # which is idle
     found = recorded_facts(node_facts(mixed)).facts["gpus"]
     assert (found["model.NVIDIA H100 80GB HBM3"], found["model.NVIDIA A100"]) == ("1", "1")
+    assert found["pcie.gen5 x16"] == "2"
 
 
 def test_pair_whose_level_was_not_read_is_not_recorded() -> None:

@@ -184,6 +184,7 @@ def test_folders_that_are_not_searched(changes: dict[str, Any], folders: tuple[s
     assert [reason.failure for reason in found.cautions if reason.failure] == ["tf2161_runpath"] * bool(folders)
     assert len([reason for reason in found.cautions if not reason.failure]) == ("and_cuda" in changes)
     assert verdict(Machine(gpus=(), python="3.11"), changes).hidden_folders == ()
+    assert verdict(replace(MACHINE, cuda="12.3"), changes).hidden_folders == ()  # installed on the system
     one = release("2.0.0", **changes)
     assert hidden_folders(replace(small_matrix(one), framework="JAX"), one) == ()
 

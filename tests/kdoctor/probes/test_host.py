@@ -55,6 +55,8 @@ def test_cgroup_memory_limit_applies(tmp_path: Path, limit: str, use: str) -> No
     write(tmp_path, **{limit: f"{64 * 1024**2}\n", use: f"{24 * 1024**2}\n"})
     facts = read(tmp_path)
     assert (facts.memory_total_bytes, facts.memory_available_bytes) == (64 * 1024**2, 40 * 1024**2)
+    write(tmp_path, proc__meminfo="MemTotal: 99999 kB\nMemAvailable: 1024 kB\n")  # other groups use the rest
+    assert read(tmp_path).memory_available_bytes == 1024**2
 
 
 @pytest.mark.parametrize("limit", ["max", str(2**63 - 4096)])

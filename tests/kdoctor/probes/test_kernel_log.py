@@ -89,6 +89,7 @@ def test_line_formats_are_parsed(prefix: str, boot_s: float | None, time: str | 
         "0000:3a:00.0",
         None,
     ),
+    ("pcieport 0000:00:03.0: AER: Corrected error received: 0000:04:00.0", "pcie-corrected", "0000:04:00.0", None),
     ("NVRM: Xid (PCI:...): 145, RLW_RXPIPE Nonfatal XC0 i0 Link 11 (...)", "xid", None, 145),
     # X writes addresses in decimal.
     ("NVIDIA(GPU-0): Failed to initialize the NVIDIA GPU at PCI:82:0:0.  Please", "init-failed", "0000:52:00.0", None),

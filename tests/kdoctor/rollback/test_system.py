@@ -119,10 +119,11 @@ def test_library_package_names_the_release_of_the_toolkit() -> None:
 
 @cases((host(container="docker"), "container"), (host(os_release="Arch Linux"), "install 580.105.08"))
 def test_driver_that_cannot_be_restored_from_here_is_manual(system: FactGroup, decisive: str) -> None:
-    drifted = (gpus(driver_version="575.57.08"), kernel(version="575.57.08"))
-    plan = planned(*drifted, system, to=lock(system))
+    drifted = (gpus(driver_version="575.57.08"), kernel(version="575.57.08"), system_libraries("9.1.0"))
+    plan = planned(*drifted, system, to=lock(system, system_libraries("9.24.0")))
     assert plan.steps == ()
     assert any("NVIDIA driver" in text and decisive in text for text in plan.by_hand)
+    assert any("libraries.cudnn: 9.1.0 -> 9.24.0" in text for text in plan.by_hand)
 
 
 def test_hardware_and_kernel_are_not_restored_by_commands() -> None:

@@ -11,7 +11,7 @@ import pytest
 import kdoctor
 from helpers.checklist_texts import WITHOUT_TRAININGS
 from helpers.command import kdoctor as run_kdoctor
-from helpers.facts import cpu_host, packages
+from helpers.facts import cpu_host, environment, gpus, packages
 from helpers.judging import TODAY
 from kdoctor.catalog.load import load_catalog
 from kdoctor.checklist.resolve import Checklist
@@ -23,6 +23,7 @@ from kdoctor.lock.record import make_lock
 from kdoctor.model import Assumptions
 from kdoctor.run import assemble
 from kdoctor.run.assemble import build_report
+from kdoctor.run.measured import visible_gpus
 from kdoctor.run.plan import Plan, RunOptions
 from kdoctor.run.session import Collected
 from kdoctor.snapshot.document import Snapshot, dumps
@@ -101,10 +102,15 @@ def test_history_gives_the_start_and_findings_of_the_last_passing_run(
     assert failed.last_green_at == passed.started_at
     assert failed.drift
     assert failed.drift.lock == "run 1 of the history"
+    assert "--to last-passing" in str(failed.plan)
     from_snapshot = build_report(collected(without_keras(), recorded=True), plan, use_history=True)
     assert (from_snapshot.drift, from_snapshot.last_green_at) == (None, passed.started_at)
     without = build_report(collected(without_keras()), plan)
     assert (without.drift, without.last_green_at) == (None, "")
+
+
+def test_gpus_of_a_job_are_in_its_order() -> None:
+    assert visible_gpus(fact_table(gpus(3), environment(CUDA_VISIBLE_DEVICES="2,0"))) == (2, 0)
 
 
 def test_plan_without_checks_is_inconclusive() -> None:

@@ -16,7 +16,7 @@ from kdoctor.facts import Environment, FactGroup, Gpus, Host
 from kdoctor.lock.document import text_of
 from kdoctor.matrix.load import MatrixError, shipped_matrix
 from kdoctor.matrix.model import VersionMatrix
-from kdoctor.model import Assumptions, GpuAssumption, Outcome
+from kdoctor.model import Assumptions, GpuAssumption, Outcome, Severity
 from kdoctor.run.plan import RunOptions, with_matrix
 from kdoctor.smoke.scenario import AddedTraining
 from kdoctor.testing import healthy
@@ -68,6 +68,11 @@ def test_shipped_matrix_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_scope_names_the_narrowing_options(options: dict[str, Any], scope: str) -> None:
     assert RunOptions(checklist="cpu-smoke", **options).scope == scope
+
+
+def test_options_that_change_what_is_asked_are_named_with_the_checklist() -> None:
+    options = RunOptions(checklist="cpu-smoke", gpus=0, fail_on=Severity.WARNING, allow_unknown=True, use_lock=False)
+    assert options.plan(load_catalog()).asked.options == "--gpus 0 --fail-on warning --allow-unknown"
 
 
 @cases(("multi-gpu-keras", 0, "left out"), ("multi-gpu-keras", 8, ""), ("cpu-smoke", 0, ""), ("cpu-smoke", None, ""))

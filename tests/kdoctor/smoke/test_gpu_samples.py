@@ -61,11 +61,11 @@ def test_gap_in_the_samples_is_reported_and_in_the_series() -> None:
 
 def test_duration_of_a_reason_is_limited_after_a_hang() -> None:
     found = GpuTally(0, 0.5, 0.0)
-    for at, mask in ((0.5, 0x40), (1.0, 0x40), (1.5, 0x0), (2.0, 0x48), (12.0, 0x40)):
+    for at, mask in ((0.0, 0x40), (0.5, 0x40), (1.0, 0x40), (1.5, 0x0), (2.0, 0x48), (12.0, 0x40)):
         found.add(at, {"clock_event_reasons": mask}, None, late=True)
     heat, parent = sorted(found.facts(12.0).during.events, key=lambda event: -event.bit)
-    # Four samples: 0.5, 0.5, 0.5 and, after a gap of ten seconds, at most two intervals.
-    assert (heat.bit, heat.seconds, heat.samples, heat.in_a_row) == (0x40, 2.5, 4, 2)
+    # Five samples: 0.5 four times and, after a gap of ten seconds, at most two intervals.
+    assert (heat.bit, heat.seconds, heat.samples, heat.in_a_row) == (0x40, 3.0, 5, 3)
     assert (parent.bit, parent.seconds, parent.samples, parent.in_a_row) == (0x8, 0.5, 1, 1)
 
 

@@ -16,7 +16,7 @@ from helpers.cases import cases
 from helpers.marked import left_of
 from kdoctor.facts import SmokeRun, Unavailable
 from kdoctor.probes.process.child import ChildrenEnded
-from kdoctor.smoke.session import SmokeEvent
+from kdoctor.smoke.session import SmokeEvent, SmokeSettings
 
 ISOLATIONS = pytest.mark.parametrize("isolation", ["fork", "fresh"])
 
@@ -151,6 +151,18 @@ def test_crashing_import_is_the_failure_of_the_run_with_stacks(tmp_path: Path) -
     result = smoke.run(fake, smoke.context(PYTHONPATH=str(tmp_path)), preload=("crash_module",))
     assert "SIGSEGV" in (result.failure or "")
     assert "crash_module.py" in (result.stacks or "")
+
+
+def test_every_case_of_every_scenario_may_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake, where, given = smoke.scenario(tmp_path, "one", "other", deadline_s=20.0), smoke.context(), list[float]()
+
+    def run(*_: object, deadline_s: float, **__: object) -> None:
+        given.append(deadline_s)
+        raise OSError
+
+    monkeypatch.setattr(where.children, "run", run)
+    smoke.run_scenarios([fake, replace(fake, id="smoke.two")], SmokeSettings(devices_kind="cpu"), where)
+    assert given[0] > 4 * (20.0 + SmokeSettings(devices_kind="cpu").import_deadline_s)
 
 
 def test_missing_interpreter_is_the_failure_of_the_run(tmp_path: Path) -> None:

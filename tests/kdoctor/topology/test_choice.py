@@ -40,7 +40,8 @@ def test_nvlink_beats_pcie_and_more_links_beat_fewer() -> None:
 
 
 def test_gpu_on_narrow_link_is_not_chosen() -> None:
-    devices = tuple(healthy.gpu(index, performance_state=0, pcie_width=1 if index == 1 else 16) for index in range(3))
+    states = ((None, 8), (0, 1), (0, 16))  # the first one may be idle
+    devices = tuple(healthy.gpu(n, performance_state=state, pcie_width=x) for n, (state, x) in enumerate(states))
     pairs = tuple(GpuPair(first=a, second=b, level="PIX", nvlinks=0) for a, b in combinations(range(3), 2))
     layout = read_layout(Gpus(state="ready", count=3, devices=devices, pairs=pairs), None)
     assert choose(layout, 2).gpus == (0, 2)

@@ -1,6 +1,6 @@
 from typing import Any
 
-from helpers.facts import DRIVER, environment, gpu, gpus, h100_node, kernel, log, logged, lost_gpu, node
+from helpers.facts import DRIVER, environment, gpu, gpus, h100_node, host, kernel, log, logged, lost_gpu, node
 from helpers.facts.libraries import libraries, library, missing, no_libraries
 from helpers.rows import fails, passes, skips, table, unknown, unrecorded
 from kdoctor.facts import FactGroup, Gpus, KernelDriver, KernelLog, LibraryCopy
@@ -35,7 +35,7 @@ test_device_nodes = table(
     ),
     fails(kernel(2, nodes=(node("/dev/nvidia0"), node("/dev/nvidia1"))), of=["/dev/nvidiactl"]),
     fails(kernel(nodes=(CONTROL, node("/dev/nvidia0"))), of=[GPU1], commands=("sudo nvidia-modprobe -c 1 -u",)),
-    fails(closed("/dev/nvidia1", gpu(0), lost_gpu(1)), explained_by=["gpu.responding"] * 2),
+    fails(closed("/dev/nvidia1", gpu(0), gpu(1, errors={"uuid": "GPU is lost"})), explained_by=["gpu.responding"] * 2),
     fails(gpus(2, gpu(0, minor_number=5), gpu(1), node_errors={"/dev/nvidia0": "EIO"}), explained_by=[""] * 2),
     fails(closed("/dev/nvidia0", gpu(0), lost_gpu(1)), explained_by=["", "gpu.responding"], of=["/dev/nvidia0"]),
     fails(gpus(2, node_errors={"/dev/nvidiactl": "EPERM"}), of=["/dev/nvidiactl"], evidence=2),
@@ -84,7 +84,7 @@ test_libcuda_found = table(
         kernel(1, version=None),
         commands=("sudo apt-get install 'libnvidia-compute-<branch>'",),
     ),
-    fails(libraries(missing("cuda", soname=None)), said={"libcuda.so.1": "not found"}),
+    fails(libraries(missing("cuda", soname=None)), host(container=None), "apt-get", said={"libcuda.so.1": "not found"}),
     fails(
         libraries(library("cuda", status="not loadable", load_error="truncated")),
         said={"libcuda.so.1": "not loadable (truncated)"},
@@ -187,7 +187,7 @@ test_forward_compatibility = table(
             ("", ()),
         )
     ),
-    fails(compat("550.54.15"), f"550.54.15 is older than the kernel module {DRIVER}"),  # on every GPU
+    fails(compat("580.65.06"), f"580.65.06 is older than the kernel module {DRIVER}"),  # on every GPU
     fails(compat(DRIVER), TITAN, unsaid="older"),
     unknown(libraries(library("cuda", path=None), driver_is_compat=None), of=["libcuda.so.1"]),
     skips(no_libraries(), reason=no_libraries().note),

@@ -45,6 +45,7 @@ test_variables = table(
     unknown(environment(), wanted(SOME_NAME="1"), of=1),
     unknown(Environment(variables={}), wanted(NCCL_DEBUG="unset"), of=1),
     unknown(MASKED, wanted(NCCL_ENV_PLUGIN="https://ada@plugins.example")),
+    fails(MASKED, wanted(NCCL_ENV_PLUGIN="unset"), commands=("unset NCCL_ENV_PLUGIN",), rollback=()),
     skips(environment()),
     unknown(Environment, wanted(NCCL_DEBUG="INFO")),
     given=(keras(),),

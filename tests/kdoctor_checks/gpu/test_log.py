@@ -105,6 +105,7 @@ MESSAGES = (
     ((HEARTBEAT, xid(109)), [GPU1], "GSP firmware failed (GPU6 in the log)", "Stop all processes on the GPU"),
     (("NVRM: No NVIDIA GPU found.",), ["kernel log"], "GPU initialization failed", "If lspci lists an NVIDIA GPU"),
     ((xid(120), xid(109)), [GPU1], "Xid 120 (GSP Error)", "Stop all processes on the GPU"),
+    ((xid(109), xid(120)), [GPU1], "Xid 109 (Context Switch Timeout Error), Xid 120 (GSP Error)", "Stop all"),
     (
         (f"NVRM: GPU {ADDRESS}: RmInitAdapter failed! (0x24:0x72:1568)",),
         [GPU1],
@@ -190,7 +191,7 @@ test_kernel_log = table(
     explained((48, 95), ""),
     explained((48,), "gpu.ecc-errors", ecc_uncorrected_volatile=1, recovery_action="reset"),
     explained((64,), "gpu.row-remapping", remapped_rows_failure=True),
-    explained((48, 119), "", ecc_uncorrected_volatile=1),
+    explained((48, 74), "", ecc_uncorrected_volatile=1),
     explained((74,), "topology.nvlink, topology.nvlink-direct", nvlinks=(NvLink(index=0, active=False),)),
     explained((154,), "gpu.recovery-action", recovery_action="reset"),
     explained((119,), "", recovery_action="reset"),

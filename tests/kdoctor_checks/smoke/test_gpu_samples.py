@@ -133,6 +133,7 @@ test_gpus_worked = table(
     of_four((UNEQUAL, environment(CUDA_VISIBLE_DEVICES=UUIDS[2])), 2),
     of_four((UNEQUAL,), 0, 1, 2, 3, replicas=4),
     of_four((UNEQUAL,), 3, bus_ids=(bus_id(3),)),
+    of_four((UNEQUAL,), bus_ids=(bus_id(3), None), replicas=2),
     unknown(environment(CUDA_VISIBLE_DEVICES="MIG-1234"), training(1), "MIG"),
     # The GPU was busy, but in another case.
     unknown(only(cases=(case_use("own-model", "smoke.own-model"),), during=gpu_use()), ": utilization up to 90 %"),

@@ -117,6 +117,7 @@ def test_replicas_are_those_requested_or_all_gpus() -> None:
     assert isinstance(on_jax, Unjudged)
     assert on_jax.reason.startswith("JAX made 1")
     assert not_replicated(two, smoke_case(replicas=3)) is None
+    assert isinstance(not_replicated(two, smoke_case(replicas=2, devices=("GPU:0", "CPU:0"))), Unjudged)
     unknown = not_replicated(replace(two, replicas_requested=None, gpus_seen=None), smoke_case(replicas=2))
     assert isinstance(unknown, Unjudged)
 

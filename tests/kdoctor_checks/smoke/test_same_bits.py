@@ -36,6 +36,7 @@ def rows(check: str) -> list[Row]:
         ),
         # Which GPU is to be left out is known only if most of them agree, or if one changes.
         fails(ran(3, *undecided), gpus(3), commands=(), of=["GPU 0", "GPU 1"]),
+        fails(ran(3, *undecided, difference(1)), gpus(3), "CUDA_VISIBLE_DEVICES=0,2;", of=["GPU 0", "GPU 1"]),
         fails(
             ran(3, difference(1, repeats=False)),
             gpus(3),

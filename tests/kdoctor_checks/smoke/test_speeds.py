@@ -60,7 +60,7 @@ test_bandwidth = table(
     unknown(run(), gpus(8, pairs=())),
     unknown(run(), gpus(8, pairs=UNLINKED)),
     unknown(run(), gpus(8, *(gpu(index, nvlinks=None) for index in range(8)))),
-    unknown(run(), geforces(8, devices=tuple(geforce(index, pcie_width_max=None) for index in range(8)))),
+    unknown(run(), geforces(8, devices=(geforce(0, pcie_width_max=None), *map(geforce, range(1, 8))))),
     unknown(run(None)),
     unknown(run(bus_ids=())),
     unknown(run(), Gpus),

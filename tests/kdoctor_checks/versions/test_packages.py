@@ -259,7 +259,7 @@ test_package_conflicts = table(
     fails(packages(root("numpy>=1.26")), of=["numpy"], briefs=["not installed, but tensorflow 2.21.0 needs >=1.26"]),
     fails(with_numpy("numpy", others=[LEGACY_2_20]), LEGACY, of=["tensorflow 2.21.0"], explained_by=[KERAS_RELEASE]),
     *(row(with_numpy("numpy", f"absent; {marker}"), target(**where)) for marker, where, row in MARKERS),
-    fails(packages(root("client[fast]"), CLIENT)),
+    fails(packages(root("client[fast]", "client"), CLIENT)),
     *(unknown(with_numpy("numpy>=1.26", numpy=version)) for version in ("unknown", "2.x")),
     unknown(with_numpy("numpy>=1", numpy="new"), "'new' is not valid"),
     unknown(with_numpy("numpy>=1", numpy=None), "has no version"),

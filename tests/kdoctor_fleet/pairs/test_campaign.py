@@ -47,6 +47,7 @@ class Nodes:
         return f"{node}.example"
 
     def run(self, node: str, command: Sequence[str], take: Take, deadline_s: float) -> Ended:
+        assert deadline_s <= 2 * 60 + 120  # what its trainings take
         with self._lock:
             self.open += 1
             self.most = max(self.most, self.open)

@@ -34,9 +34,11 @@ def test_results_of_a_tool(statuses: tuple[DiagnosticStatus, ...], errors: Statu
     assert [result.severity for result in results] == [Severity.ERROR, Severity.WARNING]
 
 
-def test_failed_test_is_named_with_its_gpu() -> None:
-    (found,) = compute_check(diagnostics, given("pass", "fail")).findings
-    assert found.finding.subject == "GPU 3"
+def test_failed_test_is_named_with_its_gpu_and_tool() -> None:
+    other = Diagnostic(tool="nvvs", test="test 2", subject="GPU 3", status="pass")
+    result = compute_check(diagnostics, Diagnostics(results=(*given("pass", "fail").results, other)))
+    (found,) = result.findings
+    assert (found.finding.subject, len(result.evidence)) == ("GPU 3", 1)
     assert "test 1" in found.finding.observed
 
 

@@ -38,6 +38,7 @@ def test_number_of_attached_gpus_counts_before_the_number_of_listed_ones(tmp_pat
     texts = [TABLE_535, whole] if swapped else [whole, TABLE_535]
     gpus = imported_gpus(tmp_path, *texts)
     assert (gpus.count, gpus.cuda_driver_version) == (3, "12.2")
+    assert gpus.devices[0].temperature_c == 61  # in the table 40
     assert [(gpu.index, gpu.bus_id) for gpu in gpus.devices] == [
         (0, "0000:3b:00.0"),
         (1, "0000:af:00.0"),

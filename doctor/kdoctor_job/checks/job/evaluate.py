@@ -37,7 +37,8 @@ def evaluate(run: SmokeRun, training: JobTraining, replicas: int, *, tolerance: 
         brief = "differs from one device if the last batch is uneven"
         full = next((one for one in training.evaluations if not one.final_batch % replicas), uneven)
         also = differences(full.logs, full.reference, full.reordered, _OF_FULL_BATCHES)
-        of_numbers = ("job.metrics",) if full is not uneven and len(also) >= len(wrong) > 0 else ()
+        named, also_named = ({text.partition(" is ")[0] for text in texts} for texts in (wrong, also))
+        of_numbers = ("job.metrics",) if full is not uneven and wrong and named <= also_named else ()
         explained_by = (*of_evaluation(run, wrong), *of_numbers)
         return finding(_SUBJECT, observed, _EXPECTED, _REMEDY, brief=brief, explained_by=explained_by)
     return evidence(_SUBJECT, f"{', '.join(uneven.logs) or 'nothing'}, as on one device {on}")

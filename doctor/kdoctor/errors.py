@@ -2,7 +2,8 @@
 
 import errno
 from collections.abc import Collection, Iterable, Sequence
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
+from pathlib import Path
 from posixpath import basename
 from traceback import walk_tb
 from typing import TypeVar
@@ -91,14 +92,19 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {meant!r}?" if meant else ""
 
 
-def did_you_mean_file(name: str, known: Iterable[str]) -> str:
-    """``; did you mean 'x'?`` for a file that does not exist, or an empty string.
+def did_you_mean_file(path: Path, *endings: str) -> str:
+    """``; did you mean 'x'?`` for a file or folder that does not exist, by what is next to it; or an empty string.
 
     The files of a folder share their endings, so only the part before it is compared: ``jbo.yaml`` is near
-    ``job.yaml``, but ``a.yaml`` is not near ``b.yaml``.
+    ``job.yaml``, but ``a.yaml`` is not near ``b.yaml``. Of two with the same beginning, the more similar one counts.
     """
-    stem = name.partition(".")[0].lower()
-    stems = {other.partition(".")[0].lower(): other for other in sorted(set(known), reverse=True)}
+    try:
+        known = [other.name for other in path.parent.iterdir() if other.name.endswith(endings or ("",))]
+    except (OSError, ValueError):
+        return ""
+    known.sort(key=lambda other: (SequenceMatcher(None, path.name, other).ratio(), other))
+    stem, *_ = path.name.lower().lstrip(".").partition(".")
+    stems = {other.lower().lstrip(".").partition(".")[0]: other for other in known}
     close = get_close_matches(stem, stems, n=1, cutoff=0.8) or [other for other in stems if _is_typo(stem, other)]
     return f"; did you mean {stems[close[0]]!r}?" if close else ""
 

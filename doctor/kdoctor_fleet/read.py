@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from pydantic import ValidationError
 
-from kdoctor.errors import UsageError
+from kdoctor.errors import UsageError, did_you_mean_file
 from kdoctor.inputs import exists, is_folder
 from kdoctor.text.instants import parse_instant
 from kdoctor.text.sanitize import clean
@@ -120,7 +120,7 @@ def _contents(places: Iterable[str], stdin: BinaryIO, gathered: Gathered) -> Ite
             continue
         path = Path(place)
         if not exists(path):
-            raise UsageError(f"{place}: no such file or folder")
+            raise UsageError(f"{place}: no such file or folder{did_you_mean_file(path)}")
         run = read_run(path)
         if run is not None:
             gathered.expected |= dict.fromkeys(run.nodes)

@@ -114,16 +114,16 @@ def own_job(  # noqa: PLR0913 - one parameter per option
         raise UsageError("--workers requires --loop", hint="Example: --loop train:loop --workers 2 --restore /data")
     if model is None and data is None:
         dependent = {
-            "--steps": steps,
-            "--steps-per-epoch": steps_per_epoch,
-            "--fit-arguments": fit_arguments,
-            "--fit": fit,
-            "--model-timeout": model_timeout,
-            "--restore": restore,
+            "--steps": (steps, "train.py --steps 20"),
+            "--steps-per-epoch": (steps_per_epoch, "train.py --steps-per-epoch 20"),
+            "--fit-arguments": (fit_arguments, "job:build --data job:read --fit-arguments job:arguments"),
+            "--fit": (fit, "train.py --fit 2"),
+            "--model-timeout": (model_timeout, "train.py --model-timeout 900"),
+            "--restore": (restore, "job:build --data job:read --restore /data/checkpoints"),
         }
-        given = [name for name, value in dependent.items() if value is not None]
+        given = [name for name, (value, _) in dependent.items() if value is not None]
         if given:
-            example = f"Example: --model job:build --data job:read {given[0]} 20"
+            example = f"Example: --model {dependent[given[0]][1]}"
             raise UsageError(
                 f"{' and '.join(given)} {'requires' if len(given) == 1 else 'require'} --model", hint=example
             )

@@ -6,6 +6,7 @@ import re
 import shlex
 import shutil
 from dataclasses import dataclass, replace
+from itertools import dropwhile
 from pathlib import Path
 
 from kdoctor.commands.shell import quoted
@@ -68,8 +69,7 @@ def existing(file: Path, shown: str = "") -> Path:
         UsageError: there is none.
     """
     if not file.is_file():
-        near = did_you_mean_file(file.name, (one.name for one in file.parent.glob("*.py")))
-        raise UsageError(f"{shown or file}: no such file{near}")
+        raise UsageError(f"{shown or file}: no such file{did_you_mean_file(file, '.py')}")
     return file
 
 
@@ -93,13 +93,17 @@ def file_of_script(command: str) -> Path | None:
         raise UsageError(f"--model {command}: {spaced[0]} has a space", hint=hint)
     if name.endswith(".py"):
         return existing(Path(name))
+    module = Path(*name.split("."))
+    is_here = module.is_dir() or module.with_suffix(".py").is_file()
+    if not is_here and (shutil.which(name) or name.startswith("python")):
+        own = words[words.index("-m") + 1 :] if "-m" in words else [*dropwhile(lambda word: word[-3:] != ".py", words)]
+        own = own or ["train.py", "--batch", "64"]
+        hint = f"Leave it out: --model {quoted(shlex.join(own))}"
+        raise UsageError(f"--model {command}: {name} is not a script", hint=hint)
     if not _MODULE.fullmatch(name):
         raise UsageError(f"--model {command}: expected a script such as train.py, or FILE.py:FUNCTION with --data")
-    module = Path(*name.split("."))
     if module.is_dir() and not (module / "__main__.py").is_file():
         raise UsageError(f"--model {name}: a folder without __main__.py", hint=f"Name its script: {name}.train")
-    if not (module.is_dir() or module.with_suffix(".py").is_file()) and shutil.which(name):
-        raise UsageError(f"--model {command}: {name} is not a script", hint="Example: --model 'train.py --batch 64'")
     return None
 
 

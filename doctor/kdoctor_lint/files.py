@@ -46,11 +46,8 @@ def _mistake(path: str) -> str | None:
         return f"{path}: broken link to {file.readlink()}"
     if os.path.exists(path):  # noqa: PTH110 - it never raises
         return f"{path}: not a regular file; to read a pipe, use - and redirect it to stdin"
-    try:
-        near = [item.name for item in file.parent.iterdir() if item.suffix in _SUFFIXES]
-    except (OSError, ValueError):
-        near = []
-    return f"{path or repr(path)}: no such file or folder{did_you_mean_file(file.name, near)}"
+    near = did_you_mean_file(file, *_SUFFIXES) or ("" if file.suffix else did_you_mean_file(file))
+    return f"{path or repr(path)}: no such file or folder{near}"
 
 
 def _scripts(folder: str) -> Iterator[str]:

@@ -37,6 +37,7 @@ def _with_text(rule: Rule) -> Rule:
 
 
 RULES = _discover()  # Every rule by its id
+_CODES = [rule.code for rule in RULES.values()]
 _AVAILABLE = f"Available rules: {', '.join(RULES)}"
 
 
@@ -54,7 +55,7 @@ def rule_named(name: str) -> Rule:
     """
     rule = RULES_BY_NAME.get(name)
     if rule is None:
-        raise UsageError(f"unknown rule {name!r}{did_you_mean(name, RULES)}", hint=_AVAILABLE)
+        raise UsageError(f"unknown rule {name!r}{did_you_mean(name, [*RULES, *_CODES])}", hint=_AVAILABLE)
     return rule
 
 

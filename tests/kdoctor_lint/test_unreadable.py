@@ -133,11 +133,19 @@ def test_every_missing_path_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "meant"),
-    [("trian.py", "train.py"), ("train.ipynb", "train.py"), ("nod.py", "node.py"), ("x.py", None), ("other.py", None)],
+    [
+        ("trian.py", "train.py"),
+        ("train.ipynb", "train.py"),
+        ("nod.py", "node.py"),
+        ("x.py", None),
+        ("other.py", None),
+        ("scr", "src"),
+    ],
 )
 def test_only_near_file_is_suggested(tmp_path: Path, name: str, meant: str | None) -> None:
     for present in ("train.py", "node.py", "a.py", "train.yaml"):
         written(tmp_path / present, b"")
+    (tmp_path / "src").mkdir()
     with pytest.raises(UsageError) as caught:
         lint([str(tmp_path / name)])
     assert ("did you mean" in caught.value.message) == (meant is not None)

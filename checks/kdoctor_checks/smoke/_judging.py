@@ -300,8 +300,8 @@ class Comparison:
     def _other_keras(self, problem: Problem) -> tuple[Remedy, Rollback]:
         if not has_keras(self.run, WRONG_WEIGHTS if problem.about == "weights" else WRONG_LOSSES):
             summary = (
-                f"Look for patched code, a replaced optimizer or a faulty transfer between the devices: no release of "
-                f"{this_keras(self.run)} is known to compute this incorrectly."
+                f"Look for patched code, a replaced optimizer or a faulty transfer between the devices: "
+                f"{this_keras(self.run)} is not known to compute this incorrectly."
             )
             return Remedy.change_code(summary), NO_ROLLBACK
         wanted = FIXED_KERAS

@@ -175,12 +175,12 @@ def _judge_backend(keras: KerasChoice) -> Outcome:
     return Finding(
         subject="Keras backend",
         observed=f"{keras.backend} ({keras.backend_from})",
-        brief=f"{keras.backend}, which ignores tf.distribute strategies",
+        brief=f"{keras.backend}, and tf.distribute strategies need tensorflow",
         explains=_TRAININGS,
         expected="tensorflow, the only backend that tf.distribute strategies support",
         remedy=Remedy.configure(
-            "Set the backend in the job's environment. The variable overrides keras.json. kdoctor list checklists "
-            "shows those for other backends.",
+            "Set the backend in the job's environment. The variable overrides keras.json. For checklists of other "
+            "backends, see `kdoctor list checklists`.",
             set_variable("KERAS_BACKEND", "tensorflow"),
         ),
         rollback=Rollback.to("restore the recorded KERAS_BACKEND", set_variable("KERAS_BACKEND", recorded)),

@@ -232,9 +232,11 @@ def _kinds(checklist: Checklist, root: Node, catalog: Catalog) -> Iterator[Probl
             yield root.at(("without", kind)).problem(message, at_key=True)
         elif kind not in checklist.without and kind not in listed:
             known = [scenario.id for scenario in catalog.scenarios.values() if scenario.kind == kind]
-            add = f"add {' or '.join(known)} to 'scenarios', or " if known else ""
+            left_out = [name for name in known if name in checklist.without]
+            add = f"add one to 'scenarios', such as {known[0]}, or " if known and not left_out else ""
             message = f"no scenario of kind {kind!r}: {add}state why, 'without: {{{kind}: \"the reason\"}}'"
-            yield root.at(("scenarios",)).problem(message, at_key=True)
+            place = ("without", left_out[0]) if left_out else ("scenarios",)
+            yield root.at(place).problem(message, at_key=True)
 
 
 def _unjudged(checklist: Checklist, root: Node, catalog: Catalog) -> Iterator[Problem]:
@@ -260,7 +262,10 @@ def _unjudged(checklist: Checklist, root: Node, catalog: Catalog) -> Iterator[Pr
             message = f"no check of this checklist judges scenario {name}: add {' or '.join(judges)} to 'checks'"
             yield root.at(("scenarios", index, "id")).problem(message)
     for check in selected:
-        if check.scenario and check.scenario not in listed:
+        if check.scenario and check.scenario in checklist.without:
+            message = f"{check.id} judges scenario {check.scenario}: leave out {check.id}, too, with its reason"
+            yield root.at(("without", check.scenario)).problem(message, at_key=True)
+        elif check.scenario and check.scenario not in listed:
             message = f"{check.id} judges scenario {check.scenario}, which is not listed: add it to 'scenarios'"
             yield _entry(checklist, root, check, catalog).problem(message)
 

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,6 +18,7 @@ from kdoctor.checklist.load import load_checklist, read_text
 from kdoctor.cli.completion import beginning_with
 from kdoctor.cli.options import PluginOption
 from kdoctor.cli.stderr import show, standard_input
+from kdoctor.commands.again import in_same_place
 from kdoctor.errors import UsageError, did_you_mean
 from kdoctor.failures.advice import advise
 from kdoctor.failures.known import Fix, KnownFailure, KnownFailures, load_failures, load_reproductions, source_link
@@ -123,7 +123,7 @@ def explain(
     if words == ["-"]:
         explain_text(standard_input().read(_LONGEST_INPUT).decode("utf-8", "replace"), known)
         return
-    name = spelled_out(" ".join(words))
+    name = re.sub(r" \(([^()]+)\)$", r" \1", spelled_out(" ".join(words)))  # multi worker (fit), as reports write it
     if name != (low := name.lower()) and (_is_name(low) or _is_phrase(low)) and not _is_code(name):
         name = name if find_matches(name, known.failures) else low
     text = explain_name(name, known) if name == name.lower() or " " not in name else ""  # a message has capitals
@@ -138,7 +138,7 @@ def explain(
     elif name and (names := _mentioning(name, known)):
         lines = [shorten(f"{_INDENT}{one}: {title}", WIDTH) for one, title in [*names.items()][:_MOST_NAMED]]
         rest = len(names) - len(lines)
-        lines += [f"{_INDENT}and {rest} more: kdoctor list | grep -i -B1 {shlex.quote(name)}"] if rest else []
+        lines += [f"{_INDENT}and {rest} more"] if rest else []
         first = f"Nothing is called {' '.join(words)!r}. These mention it; to read one: kdoctor explain ID"
         show("\n".join([*wrap(first), "", *lines, ""]))
         raise typer.Exit(1)
@@ -295,7 +295,7 @@ def _fix(fix: Fix) -> list[str]:
     """What to do, for which versions, and its commands."""
     versions = " and ".join(f"{package} {which}" for package, which in fix.when.items())
     text = f"{fix.do} (for {versions})" if versions else fix.do
-    return [*_paragraph(text), *(f"{_INDENT * 3}{command}" for command in fix.commands)]
+    return [*_paragraph(text), *(_INDENT * 3 + in_same_place(command, "kdoctor explain") for command in fix.commands)]
 
 
 def explain_combination(row: KnownBad, matrix: VersionMatrix) -> str:

@@ -3,8 +3,10 @@
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property, partial
 from importlib.metadata import EntryPoint
+from itertools import takewhile
 from pkgutil import resolve_name
 from typing import Any, ClassVar, Literal
 
@@ -28,16 +30,27 @@ class ChecklistCommand(TyperCommand):
         """
         if ctx.resilient_parsing:  # a shell completes the command line
             return super().parse_args(ctx, args)
-        values, rest, _ = self.make_parser(ctx).parse_args(args=list(args))
         options = [option for parameter in self.params for option in parameter.opts]
+        if args.count("--snapshot") > 1:
+            hint = "Import the files into one snapshot: kdoctor snapshot --import FILE FILE -o machine.json"
+            raise UsageError("--snapshot is given more than once", hint=hint)
+        for option, script, *words in (args[place:] for place in range(len(args) - 2)):
+            own = list(takewhile(lambda word: word.partition("=")[0] not in options, words))
+            named = option in options and script[:1] != "-" and script.endswith(".py")
+            if named and own and not get_close_matches(own[0], options, 1, 0.85):
+                hint = f"To pass it to {script}, quote both: {option} {shlex.quote(shlex.join([script, *own]))}"
+                raise UsageError(f"unexpected argument {own[0]}", hint=hint)
+        values, rest, _ = self.make_parser(ctx).parse_args(args=list(args))
         without = [parameter.opts[0] for parameter in self.params if values.get(parameter.name) in options]
         if without:
             raise UsageError(f"{without[0]} requires a value, but an option follows it")
         if rest and not values.get("help"):
-            raise UsageError(
-                f"unexpected argument {' '.join(rest)}",
-                hint=f"To name a checklist: {ctx.command_path} --checklist {shlex.quote(rest[0])}",
-            )
+            before = args[: args.index(rest[0])][-2:-1]
+            repeated = [option for parameter in self.params if parameter.multiple for option in parameter.opts]
+            hint = f"To name a checklist: {ctx.command_path} --checklist {shlex.quote(rest[0])}"
+            hint = "" if values.get("checklist") else hint
+            hint = f"Repeat the option: {before[0]} {shlex.quote(rest[0])}" if {*before} & {*repeated} else hint
+            raise UsageError(f"unexpected argument {' '.join(rest)}", hint=hint or None)
         return super().parse_args(ctx, args)
 
 

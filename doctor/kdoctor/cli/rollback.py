@@ -19,8 +19,7 @@ from kdoctor.cli.conflicts import SNAPSHOT_IS_USED, refuse_with
 from kdoctor.cli.deliver import show_report, wrote
 from kdoctor.cli.options import option
 from kdoctor.cli.stderr import show
-from kdoctor.commands.shell import quoted
-from kdoctor.errors import UsageError
+from kdoctor.errors import UsageError, did_you_mean, did_you_mean_file
 from kdoctor.facts import Facts, Target
 from kdoctor.history.last_passing import Series, last_passing
 from kdoctor.history.location import history_file
@@ -90,7 +89,7 @@ def rollback(
     catalog = load_catalog(plugin or ())
     chosen = load_checklist(checklist, catalog)
     facts = collect(catalog, snapshot, python, timeout).facts if snapshot else None
-    place, lock = _find_lock(chosen, to, lambda: _interpreter(facts, python), python)
+    place, lock = _find_lock(chosen, to, lambda: _interpreter(facts, python))
     if verify:
         raise typer.Exit(_verify(lock, chosen, catalog, python, timeout))
     if facts is None:
@@ -106,24 +105,22 @@ def rollback(
         warn(f"kdoctor: no command restores this: {text}")
 
 
-def _find_lock(
-    checklist: Checklist, to: str | None, interpreter: Callable[[], str], python: str | None
-) -> tuple[str, Lock]:
+def _find_lock(checklist: Checklist, to: str | None, interpreter: Callable[[], str]) -> tuple[str, Lock]:
     """The name of the record to restore, and the record.
 
     Args:
         checklist: the checklist that was recorded.
         to: the value of ``--to``.
         interpreter: finds the examined interpreter, for a record of the history.
-        python: the value of ``--python``.
 
     Raises:
         UsageError: no record was found.
     """
     if to not in LAST_PASSING:
-        if to and to.isalpha() and not os.path.lexists(to):
+        if to and not os.path.lexists(to):
+            near = did_you_mean(to, LAST_PASSING[:1]) or did_you_mean_file(Path(to), ".yaml")
             hint = "Name the file of a lock, or last-passing for the last passing run of the history."
-            raise UsageError(f"--to {to}: no such file", hint=hint)
+            raise UsageError(f"--to {to}: no such file{near}", hint=hint)
         place, lock = load_lock(checklist, Path(to) if to else None)
         if lock is not None:
             return str(place), lock
@@ -134,11 +131,9 @@ def _find_lock(
     series = Series(host=platform.node(), checklist=checklist.name, target=interpreter())
     with opened(history_file(os.environ), create=False) as connection:
         try:
-            return last_passing(connection, series)
+            return last_passing(connection, series, checklist.asked_as)
         except UsageError as error:
-            named = ("--python", python) if python else ()
-            hint = f"{error.hint}: {quoted('kdoctor', 'checklist', 'record', checklist.asked_as, *named)}"
-            raise UsageError(f"{missing}{error.message}", hint=hint) from error
+            raise UsageError(f"{missing}{error.message}", hint=error.hint) from error
 
 
 def _interpreter(facts: Facts | None, python: str | None) -> str:

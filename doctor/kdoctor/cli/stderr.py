@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO, NoReturn, TextIO
 
-from kdoctor.commands.again import called_here
+from kdoctor.commands.again import called_here, in_same_environment
 from kdoctor.engine.exit_codes import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_UNKNOWN, EXIT_USAGE
 from kdoctor.errors import UsageError, is_exhausted, raised_in
 from kdoctor.plugins.installed import packages_of_plugins
@@ -56,7 +56,7 @@ def report_errors() -> Iterator[None]:
     try:
         yield
     except UsageError as error:
-        raise _end(f"kdoctor: {error}", EXIT_USAGE) from None
+        raise _end(in_same_environment(f"kdoctor: {error}", sys.argv), EXIT_USAGE) from None
     except BrokenPipeError:  # the reader of stdout has ended, as in `| head`
         _drop_stdout()
         raise SystemExit(EXIT_INTERNAL) from None

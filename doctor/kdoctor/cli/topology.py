@@ -9,6 +9,7 @@ import typer
 from kdoctor.catalog.load import Catalog, load_catalog
 from kdoctor.cli.options import PluginOption, SnapshotOption, option
 from kdoctor.cli.stderr import show
+from kdoctor.commands.shell import quoted
 from kdoctor.errors import UsageError
 from kdoctor.facts import Facts, Gpus, Host, PciDevices, Unavailable
 from kdoctor.probes.collector import collect_facts
@@ -48,9 +49,9 @@ def topology(
         reason = gpus.unavailable if isinstance(gpus, Unavailable) else gpus and getattr(gpus, "error", None)
         if isinstance(pci, PciDevices) and not pci.gpus:
             reason = "no NVIDIA GPU is recorded" if snapshot else "this machine has no NVIDIA GPU"
-        raise UsageError(
-            f"no GPUs to show: {reason or 'the driver lists no GPU'}", hint="Details: kdoctor check --select driver"
-        )
+        reason = reason or f"the {'recording' if snapshot else 'driver'} lists no GPU"
+        of = ("--snapshot", str(snapshot)) if snapshot else ("--select", "driver")
+        raise UsageError(f"no GPUs to show: {reason}", hint=f"Details: {quoted('kdoctor', 'check', *of)}")
     layout = read_layout(gpus, pci if isinstance(pci, PciDevices) else None)
     sizes = [replicas] if replicas else _sizes(len(layout.usable))
     choices = [(choice, advise(layout, choice)) for choice in (choose(layout, size) for size in sizes)]

@@ -19,8 +19,8 @@ _EXAMINING = ("check", "smoke", "snapshot")
 root_without_sudo = hasattr(os, "geteuid") and os.geteuid() == 0 and not shutil.which("sudo")
 """As in most containers."""
 _CHECK, _PYTHON = "check", "--python"
-_REPLACES = {"--checklist": ("-c", "--gpus")}
-"""Options of a run that do not fit another value of this one."""
+_REPLACES = {"--checklist": ("-c", "--gpus"), "--gpus 0": ("--select",)}
+"""Options of a run that do not fit another value of this one. Without GPUs, nothing may be left of a selection."""
 CORE_COMMANDS = frozenset((
     "check", "checklist", "explain", "history", "list", "matrix", "rollback", "schema", "smoke", "snapshot", "topology"
 ))  # fmt: skip
@@ -31,6 +31,7 @@ _CALL = re.compile(
     re.MULTILINE,
 )
 """It begins with the word, which Python finds 150 times as fast as what precedes it."""
+_LAST = re.compile(r": kdoctor (?:check|smoke|snapshot|rollback|checklist (?:init|record)) .*\Z")
 _SUDO = re.compile(r"(?<![^ ;|(])sudo ")
 
 
@@ -81,12 +82,18 @@ def in_same_place(command: str, asked: str) -> str:
     return f"{here} {_PYTHON} {quoted(given)}" if given else here
 
 
+def in_same_environment(text: str, arguments: Sequence[str]) -> str:
+    """An error whose last line ends with a command, which examines the environment that this process examines."""
+    given = _value(arguments, _PYTHON)
+    return f"{text} {_PYTHON} {quoted(given)}" if given and _LAST.search(text) and _PYTHON not in text else text
+
+
 def _others(asked: Sequence[str], changed: Sequence[str]) -> Iterator[str]:
     """The options of a run but for those that a fix changes."""
     has_value = {
         name: not after.startswith("-")
         for word, after in pairwise([*changed, "-"])
-        for name in (word, *_REPLACES.get(word, ()))
+        for name in (word, *_REPLACES.get(word, ()), *_REPLACES.get(f"{word} {after}", ()))
     }
     left_out = False
     for word in asked:

@@ -18,8 +18,9 @@ from kdoctor.lock.document import Lock
 Item = TypeVar("Item")
 
 LOCK_CHANGED_ALONE = "The lock changed, but no expectation did. Is the change of the machine or the packages intended?"
-LOCK_UNCHANGED = "Expectations changed, but the lock did not. Record it again: kdoctor checklist record {}"
-LOCK_OUTDATED = "The lock was recorded with different expectations. Record it again: kdoctor checklist record {}"
+_RECORD = "Record it again, in the job's environment: kdoctor checklist record {}"
+LOCK_UNCHANGED = f"Expectations changed, but the lock did not. {_RECORD}"
+LOCK_OUTDATED = f"The lock was recorded with different expectations. {_RECORD}"
 VERSION_UNCHANGED = "Expectations changed, but the version of the checklist did not."
 
 _NOT_AN_EXPECTATION = ("lock.", "version")

@@ -10,7 +10,7 @@ from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.problems import ChecklistError, Problem
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.commands.shell import quoted
-from kdoctor.errors import UsageError
+from kdoctor.errors import UsageError, did_you_mean
 from kdoctor.lock.document import Lock, loads
 from kdoctor.lock.record import expectations_of
 from kdoctor.lock.store import load_lock, lock_path
@@ -86,9 +86,12 @@ class _Tree:
             ["-C", str(self._top), "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"]
         )
         if not commit.ok:
-            branch = quoted(revision.removeprefix("origin/")) if revision.startswith("origin/") else "BRANCH"
-            hint = f"In a shallow clone, fetch it first: git fetch origin {branch}"
-            raise UsageError(f"--base {revision}: unknown revision", hint=hint)
+            branch = revision.removeprefix("origin/")
+            names = self._run(["-C", str(self._top), "for-each-ref", "--format=%(refname:short)"]).chatter.split()
+            has_origin = "origin" in self._run(["-C", str(self._top), "remote"]).chatter.split()
+            wanted = "BRANCH" if branch == revision else quoted(branch)
+            hint = f"In a shallow clone, fetch it first: git fetch origin {wanted}" if has_origin else None
+            raise UsageError(f"--base {revision}: unknown revision{did_you_mean(branch, names)}", hint=hint)
         self._commit = commit.chatter.strip()
 
     def size(self, path: Path) -> int | None:

@@ -6,13 +6,16 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kdoctor.commands.shell import quoted
 from kdoctor.errors import UsageError
 from kdoctor.history.location import history_file
 from kdoctor.history.store import opened
 from kdoctor.lock.document import Lock, loads, text_of
 from kdoctor.text.lists import counted
 
-_HINT = "Name another checklist with --checklist, a lock with --to, or record one"
+_RECORD = "Name another checklist with --checklist, a lock with --to, or record one: kdoctor checklist record {}"
+_CHECK = "Name another checklist with --checklist, or see what fails: kdoctor check --checklist {}"
+_ROLLBACK = "To name its environment: kdoctor rollback --checklist {} --to last-passing"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +39,7 @@ def keep_lock(connection: sqlite3.Connection, run: int, lock: Lock) -> None:
     connection.execute("INSERT INTO green VALUES (?, ?)", (run, digest))
 
 
-def last_passing(connection: sqlite3.Connection, series: Series) -> tuple[str, Lock]:
+def last_passing(connection: sqlite3.Connection, series: Series, asked_as: str = "") -> tuple[str, Lock]:
     """The name of the last passing run of a series that was not narrowed (others keep no lock), and what it found.
 
     Raises:
@@ -49,12 +52,13 @@ def last_passing(connection: sqlite3.Connection, series: Series) -> tuple[str, L
         (series.host, series.checklist, series.target),
     ).fetchone()
     if row is None:
-        raise UsageError(_why_none(connection, series), hint=f"{_other_passing(connection, series)}{_HINT}")
+        message, hint = _why_none(connection, series)
+        raise UsageError(message, hint=f"{_other_passing(connection, series)}{hint.format(quoted(asked_as))}")
     name = f"run {row[0]} of the history"
     try:
         text = zlib.decompress(row[2])
     except (zlib.error, TypeError) as error:
-        raise UsageError(f"{name} is damaged: {error}", hint=_HINT) from error
+        raise UsageError(f"{name} is damaged: {error}", hint=_RECORD.format(quoted(asked_as))) from error
     return name, loads(text, name).model_copy(update={"recorded": row[1]})
 
 
@@ -90,8 +94,8 @@ def _other_passing(connection: sqlite3.Connection, series: Series) -> str:
     return f"The last run here that passed ({row[0]}) was of {row[1]}. " if row else ""
 
 
-def _why_none(connection: sqlite3.Connection, series: Series) -> str:
-    """Why the history has no lock for a series, by the run that comes closest."""
+def _why_none(connection: sqlite3.Connection, series: Series) -> tuple[str, str]:
+    """Why the history has no lock for a series, by the run that comes closest; and what to do."""
     runs = connection.execute(
         "SELECT id, started_at, target, scope, conclusion FROM runs WHERE host = ? AND checklist = ? "
         "AND scope NOT LIKE '%--snapshot%' ORDER BY id DESC",  # those are of other machines
@@ -99,20 +103,23 @@ def _why_none(connection: sqlite3.Connection, series: Series) -> str:
     ).fetchall()
     name = series.checklist
     if not runs:
-        return f"the history has no run of {name} on this host"
+        return f"the history has no run of {name} on this host", _RECORD
     passing = [run for run in runs if run[4] == "pass"]
     if not passing:
-        return f"the history has {counted(len(runs), 'run')} of {name} on this host, and none passed"
+        return f"the history has {counted(len(runs), 'run')} of {name} on this host, and none passed", _CHECK
     of_target = [run for run in passing if run[2] == series.target]
     if not of_target:
-        number, _, target, *_ = passing[0]
-        return f"the last passing run of {name} ({number}) examined {target}, not {series.target} (see --python)"
+        number, _, target, scope, _ = next((run for run in passing if not run[3]), passing[0])
+        message = f"the last passing run of {name} ({number}) examined {target}, not {series.target}"
+        does = _RECORD if scope else _ROLLBACK
+        return message, f"{does} --python {quoted(target).replace('{', '{{').replace('}', '}}')}"
     whole = [run for run in of_target if not run[3]]
     if not whole:
         number, _, _, scope, _ = of_target[0]
-        return f"the last passing run of {name} ({number}) was narrowed by {scope}"
+        return f"the last passing run of {name} ({number}) was narrowed by {scope}", _RECORD
     number, started_at, *_ = whole[0]
-    return (
+    message = (
         f"the last passing run of {name} ({number}, {started_at}) was recorded by an older kdoctor, "
         "without the values that a rollback needs; the next passing run will have them"
     )
+    return message, _RECORD

@@ -56,8 +56,7 @@ def read_file(path: FilePath, noun: str) -> bytes:
         with path.open("rb") as file:
             return _refuse_large(file.read(_LARGEST_BYTES + 1), noun)
     except FileNotFoundError as error:
-        near = [item.name for item in path.parent.glob("*.y*ml")] if path.parent.is_dir() else []
-        raise YamlSourceError(f"no such file{did_you_mean_file(path.name, near)}") from error
+        raise YamlSourceError(f"no such file{did_you_mean_file(path, '.yaml', '.yml')}") from error
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise YamlSourceError(f"cannot be read: {reason}") from error

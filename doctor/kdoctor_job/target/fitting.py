@@ -49,7 +49,9 @@ class FitArguments:
         known = (*_EXAMINED, *_UNEXAMINED, *_HARMLESS)
         for name in self._values:
             if name not in known:
-                near = "".join(f"; did you mean {one!r}?" for one in difflib.get_close_matches(name, known, 1))
+                near = "".join(
+                    f"; did you mean {one!r}?" for one in difflib.get_close_matches(name, (*known, "strategy"), 1)
+                )
                 raise PartError(PART, f"fit takes no {name!r}{near}", f"Name arguments of fit: {', '.join(known)}.")
         if {"class_weight", "sample_weight"} <= self._values.keys():
             raise PartError(PART, "fit takes either class_weight or sample_weight")

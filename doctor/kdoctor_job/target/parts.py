@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import sysconfig
+import tempfile
 import traceback
 from pathlib import Path
 from typing import Any, Callable, List, Optional
@@ -97,6 +98,9 @@ def call(part: str, function: Callable[..., Any], **offered: Any) -> Any:
     name = name_of(function)
     given = {name: value for name, value in offered.items() if takes(function, name)}
     wanted = [name for name in _required(function) if name not in given]
+    if wanted == ["folder"]:  # where the job saves, which is not examined here
+        with tempfile.TemporaryDirectory(prefix="kdoctor-job-") as folder:
+            return call(part, function, folder=folder, **offered)
     if wanted:
         message = f"{name} requires arguments ({', '.join(wanted)}), but is called without any"
         raise PartError(part, f"{message}: give them defaults or wrap the function")

@@ -115,7 +115,8 @@ def until_fit(command: str, number: int = 1) -> Tuple[Any, Any, Dict[str, Any], 
         if end.code:
             last = _ERROR.sub("", heard.end.strip().rpartition("\n")[2].strip())
             how = end.code if isinstance(end.code, str) else last or f"exit status {end.code}"
-            fix = "Give it the arguments that it needs." if end.code == _USAGE else ""
+            fix = f"Give it the arguments that it needs, as in --model '{words[0]} --batch 64'."
+            fix = fix if end.code == _USAGE else ""
             raise PartError(PART, f"{words[0]} ends before {fits.awaited}: {how}", fix) from end
     except PartError:
         raise
@@ -179,10 +180,14 @@ def _fix_of(error: BaseException, script: str) -> str:
     if isinstance(error, EOFError):
         return "Give the answer as an argument: a job in a queue has no standard input, either."
     file, package = Path(script), getattr(error, "name", None)
-    if not (isinstance(error, ModuleNotFoundError) and package and file.suffix == ".py" and Path(package).is_dir()):
+    if not (isinstance(error, ModuleNotFoundError) and package and file.suffix == ".py"):
         return ""
-    module = ".".join(file.with_suffix("").parts)
-    return f"Python searches {file.parent} for what {file} imports, and {package} is not there: use --model {module}."
+    root = next((folder for folder in file.parents if (folder / package).is_dir()), None)
+    if root is None:
+        return ""
+    do = f"export PYTHONPATH={shlex.quote(str(root))}"
+    do = do if root.name else f"use --model {'.'.join(file.with_suffix('').parts)}"
+    return f"Python searches {file.parent} for what {file} imports, and {package} is in {root}: {do}"
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from html import unescape
 from itertools import groupby
 from pathlib import Path
 
-from kdoctor.errors import UsageError
+from kdoctor.errors import UsageError, did_you_mean_file
 from kdoctor.inputs import refuse_special
 from kdoctor.probes.kernel_lines import ESCAPES, is_kernels
 from kdoctor_recordings.formats import (
@@ -249,7 +249,7 @@ def _read(path: Path) -> str:
     except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError) as error:
         raise UsageError(f"{path}: damaged compressed data: {error}") from error
     except FileNotFoundError as error:
-        raise UsageError(f"{path}: no such file") from error
+        raise UsageError(f"{path}: no such file{did_you_mean_file(path)}") from error
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from error
     if len(data) > _MOST_BYTES:

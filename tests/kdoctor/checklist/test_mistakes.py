@@ -6,7 +6,7 @@ from syrupy.assertion import SnapshotAssertion
 from helpers.cases import cases
 from helpers.catalogs import scenario, small_catalog, smoke_check
 from helpers.checklist_texts import CHECKS, FULL, HEAD, NO_SCENARIOS, ONLY_BASELINE, REASON, problems_of, read
-from kdoctor.catalog.load import Catalog
+from kdoctor.catalog.load import Catalog, load_catalog
 from kdoctor.checklist.problems import ChecklistError
 
 
@@ -134,6 +134,16 @@ def test_assumption_that_no_installed_check_judges_is_reported(tmp_path: Path, c
     (model,) = problems_of(tmp_path, catalog, text)
     assert model.startswith("7:53: ")
     assert "gpus.model" in model
+
+
+def test_scenario_that_is_left_out_is_named_where_it_is(tmp_path: Path, catalog: Catalog) -> None:
+    """The check that judges it may be in the checklist that this one extends, which is not the user's."""
+    text = HEAD + "extends: cpu-smoke\nwithout:\n  smoke.uneven-final-batch: slow\n"
+    kind, judge = problems_of(tmp_path, load_catalog(), text)
+    assert judge.startswith("7:3: smoke.starved-replica")
+    assert kind.startswith("7:3: no scenario of kind 'edge-case'")
+    done = text + "  smoke.starved-replica: slow\n  edge-case: slow\n"
+    assert read(tmp_path, load_catalog(), done).without["edge-case"] == "slow"
 
 
 def test_missing_kind_of_scenario_needs_a_reason(tmp_path: Path, catalog: Catalog, screen: SnapshotAssertion) -> None:

@@ -10,6 +10,7 @@ from helpers.cases import cases
 from helpers.command import KDOCTOR, ON_PATH, environ, kdoctor_here
 from kdoctor.catalog.load import load_catalog
 from kdoctor.cli.explain import Known, explain_name
+from kdoctor.commands import again
 from kdoctor.failures.known import load_failures
 from kdoctor.matrix.compatibility import compatible
 from kdoctor.matrix.gpus import NamedGpu
@@ -65,7 +66,7 @@ def test_name_is_found_by_its_parts() -> None:
     mentioned = kdoctor_here("explain", "last batch")
     assert (mentioned.returncode, "nan_first_step" in mentioned.stdout) == (1, True)
     *_, last = kdoctor_here("explain", "gradients").stdout.splitlines()
-    assert last.endswith(" more: kdoctor list | grep -i -B1 gradients")
+    assert last.endswith(" more")
 
 
 def test_words_of_the_report_are_explained() -> None:
@@ -90,6 +91,12 @@ def test_code_of_the_driver_is_explained_with_its_meaning(text: str, name: str, 
     assert done.returncode == 0
     assert done.stdout.splitlines()[2].startswith(f"{name} ")
     assert meaning in " ".join(done.stdout.split())
+
+
+def test_fix_is_run_by_root_without_sudo(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "sudo dmesg" in explain_name("killed_by_signal_9", Known())
+    monkeypatch.setattr(again, "root_without_sudo", True)
+    assert "sudo" not in explain_name("killed_by_signal_9", Known())
 
 
 def test_empty_text_is_a_usage_error() -> None:
@@ -174,3 +181,4 @@ def test_a_feature_is_known_by_every_name_that_a_report_gives_it() -> None:
     unknown = [row.title for row in known.matrix.features.values() if not explain_name(row.title, known)]
     assert (len(known.matrix.features) > 100, unknown) == (True, [])
     assert "first-batch-uneven" in explain_name("first batch uneven", known)
+    assert kdoctor_here("explain", "multi worker (fit)").stdout == explain_name("multi-worker/fit", known)

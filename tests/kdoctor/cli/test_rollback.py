@@ -65,6 +65,7 @@ def test_missing_lock_falls_back_to_last_passing_run(tmp_path: Path, target: Pat
     assert none.returncode == 2
     assert "job.lock.yaml" in none.stderr
     assert "no run of job" in none.stderr
+    assert "kdoctor checklist record job.yaml" in none.stderr
     assert kdoctor("check", *options, cwd=tmp_path, variables=variables).returncode == 0
     keras(target, "3.6.0")
     for to in ((), ("--to", "last-passing"), ("--to", "last-green")):
@@ -72,6 +73,19 @@ def test_missing_lock_falls_back_to_last_passing_run(tmp_path: Path, target: Pat
         assert done.returncode == 0, done.stderr
         assert "run 1 of the history" in done.stdout
         assert "packages.keras: 3.6.0 -> 3.15.1" in done.stdout
+    (tmp_path / "bad.yaml").write_text(LIST.replace("tensorflow-installed", "keras-compatible").replace("job", "bad"))
+    kdoctor("check", "-c", "bad.yaml", *options[2:], cwd=tmp_path, variables=variables)
+    failing = kdoctor("rollback", "-c", "bad.yaml", *options[2:], cwd=tmp_path, variables=variables)
+    assert f"kdoctor check --checklist bad.yaml --python {target}\n" in failing.stderr
+    other = kdoctor("rollback", "-c", "job.yaml", cwd=tmp_path, variables=variables)
+    assert f"kdoctor rollback --checklist job.yaml --to last-passing --python {target}/bin/python\n" in other.stderr
+    (tmp_path / "late.yaml").write_text(LIST.replace("job", "late"))
+    kdoctor("check", "-c", "late.yaml", *options[2:], "--select", "versions", cwd=tmp_path, variables=variables)
+    narrowed = kdoctor("rollback", "-c", "late.yaml", cwd=tmp_path, variables=variables)
+    assert f"kdoctor checklist record late.yaml --python {target}/bin/python\n" in narrowed.stderr
+    (tmp_path / "job.lock.yaml").write_text("damaged")
+    damaged = kdoctor("check", *options, cwd=tmp_path, variables=variables)
+    assert damaged.stderr.endswith(f"kdoctor checklist record job.yaml --python {target}\n")
 
 
 def test_failed_run_without_lock_shows_drift_since_last_passing_run(tmp_path: Path, target: Path) -> None:

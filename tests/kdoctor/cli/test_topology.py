@@ -45,11 +45,15 @@ def test_sixteen_gpus_fit_in_80_columns(tmp_path: Path) -> None:
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-def test_missing_gpus_are_an_error() -> None:
+def test_missing_gpus_are_an_error(tmp_path: Path) -> None:
     done = kdoctor("topology", LD_LIBRARY_PATH="/nowhere")
     assert done.returncode == 2
     assert done.stderr.startswith("kdoctor: ")
     assert not done.stdout
+    log = tmp_path / "my log"
+    log.write_text("[  1.0] NVRM: Xid (PCI:0000:4e:00): 79, GPU has fallen off the bus.\n")
+    recorded = kdoctor("topology", "--snapshot", log)
+    assert recorded.stderr.endswith(f"kdoctor check --snapshot '{log}'\n")
 
 
 def test_more_replicas_than_gpus_is_an_error(tmp_path: Path) -> None:

@@ -45,6 +45,8 @@ def test_module_is_called_by_its_interpreter_where_no_shell_finds_the_program(
         "kdoctor check --checklist cpu-smoke --python 'a b'",
     ),
     ("kdoctor check --gpus 1", "kdoctor check -c node.yaml", "kdoctor check --gpus 1 -c node.yaml"),
+    ("kdoctor check --gpus 0", "kdoctor check --select gpu -c x --select=host", "kdoctor check --gpus 0 -c x"),
+    ("kdoctor check --gpus 1", "kdoctor check --select gpu", "kdoctor check --gpus 1 --select gpu"),
     ("kdoctor snapshot", "kdoctor check --checklist=x --python y", "kdoctor snapshot --python y"),
     ("kdoctor check", ".venv/bin/kdoctor check --python=x", ".venv/bin/kdoctor check --python=x"),
     ("kdoctor check --python PATH", "kdoctor check --python x", "kdoctor check --python PATH"),

@@ -87,7 +87,12 @@ def test_large_file_is_refused_instead_of_cut(repository: Path) -> None:
 def test_unknown_revision_is_an_error(repository: Path) -> None:
     with pytest.raises(UsageError, match="origin/later: unknown revision") as caught:
         from_git("origin/later", repository / "job.yaml", CATALOG, git)
-    assert str(caught.value.hint).endswith("git fetch origin later")
+    assert caught.value.hint is None  # there is no remote to fetch from
+    git(["-C", str(repository), "branch", "release"])
+    git(["-C", str(repository), "remote", "add", "origin", "/nowhere"])
+    with pytest.raises(UsageError, match="did you mean 'release'") as caught:
+        from_git("origin/relaese", repository / "job.yaml", CATALOG, git)
+    assert str(caught.value.hint).endswith("git fetch origin relaese")
 
 
 def test_folder_outside_a_repository_is_an_error_with_the_words_of_git(tmp_path: Path) -> None:

@@ -45,6 +45,8 @@ def test_function_and_method_are_found() -> None:
     assert find("model", "jobs9.good:build")() == "model"
     assert find("model", "jobs9.good:Maker.build")() == "model"
     assert call("model", find("model", "jobs9.good:optional")) == "model"
+    assert call("model", lambda folder: Path(folder).is_dir())
+    assert call("model", lambda folder: folder, folder="here") == "here"
 
 
 @cases(

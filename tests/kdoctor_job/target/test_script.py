@@ -161,4 +161,8 @@ def test_package_is_run_as_python_runs_it(until_fit: Callable[..., Any]) -> None
     with pytest.raises(PartError) as error:
         until_fit("import jobs9.net", "jobs9/train.py", "jobs9/train.py")
     assert "--model jobs9.train" in error.value.record["fix"]
+    Path("src9/pkg9").mkdir(parents=True)
+    with pytest.raises(PartError) as error:
+        until_fit("import pkg9.net", "src9/pkg9/train.py", "src9/pkg9/train.py")
+    assert error.value.record["fix"].endswith(": export PYTHONPATH=src9")
     assert until_fit(NET + "model.fit(x, y, epochs=4)", "jobs9", "jobs9/__main__.py")[2] == {"epochs": 4}

@@ -1,0 +1,18 @@
+"""Proposals for names of files that do not exist."""
+
+from pathlib import Path
+
+from helpers.cases import cases
+from kdoctor.errors import did_you_mean_file
+
+
+@cases(("node.yml", "node.yaml"), ("node.lok.yaml", "node.lock.yaml"), (".vnev", ".venv"), ("trian.yaml", None))
+def test_most_similar_file_or_folder_is_proposed(tmp_path: Path, name: str, meant: str | None) -> None:
+    for present in ("node.yaml", "node.lock.yaml", ".venv", "train.py"):
+        (tmp_path / present).touch()
+    proposed = did_you_mean_file(tmp_path / name, *([".yaml"] if "yaml" in name else []))
+    assert proposed == (f"; did you mean {meant!r}?" if meant else "")
+
+
+def test_folder_that_cannot_be_listed_proposes_nothing(tmp_path: Path) -> None:
+    assert did_you_mean_file(tmp_path / "gone" / "node.yaml") == ""

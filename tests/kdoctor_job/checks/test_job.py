@@ -169,7 +169,17 @@ ENDED = "the case ended in phase {} (died)"
 test_data_readable = table(
     "job.data-readable",
     Severity.ERROR,
-    fails(run(data={"problem": "it is empty"}), "it is empty"),
+    *(
+        fails(run(data={"problem": problem}), problem, f"Fix: {fix}")
+        for problem, fix in (
+            ("it is empty", "Check its file pattern"),
+            ("its elements are ragged", "Pad"),
+            ("reading it raised NotFoundError: a.tfrecord; No such file or directory", "Check the path"),
+            ("reading it raised InvalidArgumentError: Cannot batch tensors with different shapes in", "Pad"),
+            ("reading it raised DataLossError: corrupted record at 0", "Find the file"),
+            ("reading it raised KeyError: 'label'", "Read it without a model"),
+        )
+    ),
     unknown(run(data={"unread": "used up"}), "data: used up."),
     unknown(run(job=None, outcome="died", phase=None), said={"data": ENDED.format("import")}),
 )
@@ -628,6 +638,7 @@ test_model_and_data = table(
         run(job=JobRun(problem=JobProblem(part="model", message="ModuleNotFoundError: No module named 'a.b'"))),
         "Install a in the environment that is examined",
     ),
+    fails(run(job=JobRun(problem=JobProblem(part="script", message="a: No such file or directory"))), "Check the path"),
     fails(run(job=JobRun(problem=JobProblem(part="script", message="no fit", raised=False))), "Make it a script"),
     fails(run(job=None, outcome="timed-out", phase="model", seconds=600.0), "phase model", of=["model"]),
     fails(run(job=None, outcome="timed-out", phase="data", seconds=600.0), "phase data", of=["data"]),

@@ -1,13 +1,20 @@
 from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import some
 from kdoctor_checks.smoke._judging import evidence, finding
-from kdoctor_job.checks.job._user_model import headline, job_check
+from kdoctor_job.checks.job._user_model import NO_FILE, headline, job_check, remedy_for
 from kdoctor_job.facts import JobData
 
-_REMEDY = (
-    "Pad ragged examples (padded_batch) or give them one length. If the dataset is empty, check its file "
-    "pattern and filters."
-)
+_RAGGED = "Pad ragged examples (padded_batch), or give them one length."
+_FIXES = {
+    **NO_FILE,
+    "different shapes": _RAGGED,
+    "ragged": _RAGGED,
+    "empty": "Check its file pattern and filters.",
+    "number of examples": "Give inputs and targets the same number of examples.",
+    "not batched": "Batch it: dataset.batch(size), with the size of a step on all replicas.",
+}
+"""What to do, by a part of the problem."""
+_OTHERWISE = "Read it without a model, in the job's environment: for batch in data: pass"
 
 
 @job_check("job.data-readable", Severity.ERROR, "job.model-and-data")
@@ -21,5 +28,6 @@ def data_readable(data: JobData) -> Outcome:
     """
     if data.problem:
         expected = "batches of examples, all of one shape"
-        return finding("data", data.problem, expected, _REMEDY, brief=headline(data.problem))
+        fix = next((fix for part, fix in _FIXES.items() if part in data.problem), _OTHERWISE)
+        return finding("data", data.problem, expected, remedy_for(data.problem, fix), brief=headline(data.problem))
     return evidence("data", f"{data.kind}, batches of {some([*map(str, data.parts)]) or data.batch}")

@@ -638,7 +638,10 @@ test_model_and_data = table(
         run(job=JobRun(problem=JobProblem(part="model", message="ModuleNotFoundError: No module named 'a.b'"))),
         "Install a in the environment that is examined",
     ),
-    fails(run(job=JobRun(problem=JobProblem(part="script", message="a: No such file or directory"))), "Check the path"),
+    fails(
+        run(job=JobRun(problem=JobProblem(part="script", message="OSError: a: No such file or directory"))),
+        "Check the path",
+    ),
     fails(run(job=JobRun(problem=JobProblem(part="script", message="no fit", raised=False))), "Make it a script"),
     fails(run(job=None, outcome="timed-out", phase="model", seconds=600.0), "phase model", of=["model"]),
     fails(run(job=None, outcome="timed-out", phase="data", seconds=600.0), "phase data", of=["data"]),

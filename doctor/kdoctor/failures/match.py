@@ -4,7 +4,9 @@ A text is compared without case, white space and colours, so that wrapped lines 
 matter only in a pattern that has some. ``kdoctor diagnose`` reads logs line by line instead.
 """
 
+import errno
 import math
+import os
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -20,8 +22,10 @@ _LINE_EDGE = re.compile(r"^[\s>|│┃╎]+|[\s|│┃╎]+$", re.MULTILINE)
 _QUOTES = re.compile(r"['\"`\u00b4\u2018\u2019\u201c\u201d]+")
 _IGNORED = re.compile(r"[\s\\]+")
 _WORD = re.compile(r"[a-z_][a-z_0-9.]+[a-z_0-9]", re.IGNORECASE)
-_PREFIX_ENDS = ("] ", ": ")
-"""What ends the time and place that a logger writes before a message, or the name of an error."""
+_PREFIX = re.compile(r"\A(?:.*?\]|\s*[\w.]*(?:Error|Exception|Warning):) ", re.DOTALL)
+"""The time and place that a logger writes before a message, or the name of an error."""
+_OF_THE_SYSTEM = frozenset(map(os.strerror, errno.errorcode))
+"""Texts that end the messages of any program, and identify none."""
 _LEAST_PART = 3
 """Words of a text that can identify a message as a part of it."""
 _ANY_MESSAGE = frozenset(
@@ -86,7 +90,7 @@ class _Plain:
         lines = _LINE_EDGE.sub("", clean(text).replace("\\n", "\n"))
         self.quoted = _squeezed(lines)
         self.unquoted = self.quoted.replace("'", "")
-        parts = (lines, *(lines.partition(end)[2] for end in _PREFIX_ENDS))
+        parts = {lines, _PREFIX.sub("", lines, count=1)} - _OF_THE_SYSTEM
         self.parts = [_squeezed(part).replace("'", "") for part in parts if len(part.split()) >= _LEAST_PART]
         """The text, and what is left without a prefix, of which each may be a part of a message."""
 

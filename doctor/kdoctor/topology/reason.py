@@ -15,12 +15,16 @@ def reason(layout: Layout, choice: Choice, *, is_recorded: bool = False) -> str:
         choice: the chosen ones.
         is_recorded: whether the facts are from a snapshot, to which more can be added.
     """
-    if not choice.pairs:
-        return _one_gpu(layout, choice)
-    mig = sum(place.in_mig_mode for place in layout.places if place.gpu.index in choice.gpus)
-    if mig:
-        return f"{counted(mig, 'of these GPUs is', 'of these GPUs are')} in MIG mode, and too few others are usable."
-    return " ".join(_sentences(choice, is_recorded=is_recorded))
+    chosen = [place for place in layout.places if place.gpu.index in choice.gpus]
+    in_use = _too_few_others(sum(place.gpu.is_in_use() for place in chosen), "in use")
+    in_mig_mode = _too_few_others(sum(place.in_mig_mode for place in chosen), "in MIG mode") if choice.pairs else ""
+    sentences = _sentences(choice, is_recorded=is_recorded) if choice.pairs else (_one_gpu(layout, choice),)
+    return " ".join(filter(None, (in_use, in_mig_mode, *(() if in_mig_mode else sentences))))
+
+
+def _too_few_others(number: int, what: str) -> str:
+    of_these = counted(number, "of these GPUs is", "of these GPUs are")
+    return f"{of_these} {what}, and too few others are usable." if number else ""
 
 
 def _one_gpu(layout: Layout, choice: Choice) -> str:

@@ -96,6 +96,15 @@ def test_mig_is_counted() -> None:
     assert why(machine({(0, 1): "PIX"}, *devices), 2).startswith("1 of these GPUs is in MIG mode")
 
 
+def test_gpus_in_use_are_counted_if_there_are_not_enough_others() -> None:
+    devices = (healthy.gpu(0, memory_used_bytes=40 * 2**30), *gpus(3)[1:])
+    text = why(machine({(0, 1): "PIX", (0, 2): "SYS", (1, 2): "SYS"}, *devices), 3)
+    assert text.startswith("1 of these GPUs is in use, and too few others are usable. ")
+    assert "NUMA" in text
+    assert "in use" not in why(machine({(1, 2): "PIX"}, *devices), 2)
+    assert why(machine({}, devices[0]), 1).endswith("usable. The only GPU.")
+
+
 def test_lost_gpus_are_named() -> None:
     layout = machine({}, healthy.gpu(0, errors={"name": "NVML_ERROR_GPU_IS_LOST"}), *gpus(3)[1:])
     assert "(lost): GPU 0\n" in write_topology(layout, (), [])

@@ -35,7 +35,7 @@ _SAID = re.compile(r"(?<=: ).{10,60}")
 _GENERIC = re.compile(
     r"Graph execution error|root error\(s\) found|Exception encountered when calling|The above exception was the direct"
     r"|^(?:subprocess\.)?CalledProcessError|^SystemExit|ChildFailedError|terminate called after throwing"
-    r"|Non-OK-status: (?!.* status: )|^[\w.]+(?:Error|Exception):$"
+    r"|Non-OK-status: (?!.* status: )|^[\w.]*CancelledError$|^[\w.]+(?:Error|Exception):$"
 )
 """Errors that only wrap another one."""
 
@@ -115,7 +115,8 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
     # A line without a traceback, after which the training made progress, is not what the end followed.
     ends = (line for line in unknown if line.is_raised or line.line >= found.progress.get(line.log, 0))
     earliest = min((order(line) for line in ends if line.score > _FAILED), default=None)
-    if follows and earliest and (earliest < order(fatal[0].first) or TITLE in fatal[0].first.text):
+    is_raised_there = TITLE in fatal[0].first.text and unknown[:1] and unknown[0].score == EXCEPTION if fatal else False
+    if follows and earliest and (earliest < order(fatal[0].first) or is_raised_there):
         return Verdict([], [*fatal, *mild, *passed], ruled_out, unknown)
     mild.sort(key=lambda group: _MILD.index(group.failure.kind))
     wrong = _wrong_with(fatal[0], mild, passed) if fatal else []

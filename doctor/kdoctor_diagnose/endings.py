@@ -31,8 +31,10 @@ _WELL = re.compile(
 """Failures that are counted as zero, metrics, saved or not yet there, and what JAX writes after an exception."""
 _EXCEPTION = re.compile(r"[\w.]{1,120}(?:Error|Exception): \S")
 """How an exception begins that a program of another process logged."""
-_SIGNALS = frozenset(name.casefold() for name in map(signal.strsignal, signal.valid_signals()) if name)
+_SIGNALS = tuple(name.casefold() for name in map(signal.strsignal, signal.valid_signals()) if name)
 """What a shell writes where a signal ended a program."""
+_IN_SCRIPT = re.compile(r"\S{1,200}: line \d+: +\d+ ")
+"""What it writes before that in a script. The command follows."""
 _STACK = re.compile(
     r'\s*(?:>>> +)?File "[^"]+", line \d+, in |(?:File )?\S+\.py\S* in \w+\(|-{2,}> ?\d+ |\s+\u2022 \w+='
     r"|\s*\[\[\{\{node |.*\[Op:\w+\]|\d+ derived errors ignored|(?:Call a|A)rguments received by|\s+raise [A-Z]\w+"
@@ -115,7 +117,9 @@ def _speaks_of_failure(text: str) -> bool:
     prefix = LOG_PREFIX.match(text)
     is_said = _FAILURE.search(text) and not (_WELL.search(text) or prefix or WARNED.match(text))
     is_forwarded = prefix and _EXCEPTION.match(text, prefix.end())
-    return bool(is_said or is_forwarded) or text.casefold().removesuffix(" (core dumped)") in _SIGNALS
+    said, in_script = text.casefold().removesuffix(" (core dumped)"), _IN_SCRIPT.match(text)
+    is_signal = said.startswith(_SIGNALS, in_script.end()) if in_script else said in _SIGNALS
+    return bool(is_said or is_forwarded or is_signal)
 
 
 def words_after(found: Scan, event: Event) -> str | None:

@@ -72,13 +72,18 @@ def _without_stamp(text: str) -> str:
 
 def _message(raw: str) -> str:
     """The message of a line in JSON, else the line."""
+    texts = map(fields_of(raw).get, _MESSAGES)
+    return next((text for text in texts if isinstance(text, str)), raw)
+
+
+def fields_of(raw: str) -> dict[str, object]:
+    """The fields of a line in JSON."""
     try:
         entry = json.loads(raw)
     except (ValueError, RecursionError):
-        return raw
+        return {}
     entry = entry.get("jsonPayload", entry) if isinstance(entry, dict) else {}
-    texts = (entry.get(name) for name in _MESSAGES) if isinstance(entry, dict) else ()
-    return next((text for text in texts if isinstance(text, str)), raw)
+    return entry if isinstance(entry, dict) else {}
 
 
 def time_of(text: str) -> float | None:

@@ -33,7 +33,7 @@ VERSIONS: tuple[tuple[str, str], ...] = (
 """Packages, and the patterns of messages that name their version."""
 
 _BEFORE_NAME = (
-    r"^(?:E (?=  ))?[\s>|`'\"]{0,16}(?:(?:[A-Za-z_][\w.]{0,80}\.)?UnfilteredStackTrace: )?"
+    r"^(?:E (?=  )|[^`]{1,80}(?=`))?[\s>|`'\"]{0,16}(?:(?:[A-Za-z_][\w.]{0,80}\.)?UnfilteredStackTrace: )?"
     r"(?:[A-Za-z_][\w.]{0,80}\.)?(?!Errors?:|Failure:)(?:[A-Z]\w{0,60})?"
 )
 _AFTER_NAME = r"(?: \(see above for traceback\))?(?::|$)"
@@ -51,15 +51,21 @@ _STATUSES = (
 _SIGNALS = {item.value: item.name for item in map(signal.Signals, (4, 6, 7, 8, 9, 11, 15))}
 _EXIT = r"xit(?:ed|s)?[ _]?(?: with)?(?: an?)?(?: non-?zero)?(?: return)? ?(?i:(?:status )?(?:code|status))\W{1,10}?"
 _SIGNAL = (
-    rf"(?i:\be{_EXIT}(?P<code>-\d{{1,2}}|1[34]\d)\b"
+    rf"(?i:\be{_EXIT}(?P<code>-\d{{1,2}}|1[34]\d|-1073\d{{6}}|32212\d{{5}})\b"
     r"|(?:\b(?:received|caught|raising|by|from|on|exit|with)|\() ?signal(?: termination)?[: ]{1,3}(?P<number>\d{1,2})\b"
     r"|\bFAILED +0:(?P<step>\d{1,2})$|(?:(?<!closing )signal |signals?\.|negsignal\.|\*\*\* )(?P<name>SIG[A-Z]{3,4})\b"
     r"|\b(?P<worker>SIG[A-Z]{3,4})(?:\(-\d| received))"
 )
 """How schedulers, launchers, shells and libraries say by which signal a process ended."""
+_HIGHEST = 255
+"""Exit code of Unix."""
 _NO_END = "(?!.{0,80}(?:OUT_OF_RANGE|Out of range|(?i:cancelled)))"
 """What an operation of TensorFlow reports is not the end of the data."""
-_FATAL, _ERROR = r"^F\d{4} |(?:^|: )F (?:tensorflow|external)/", r"^E\d{4} |(?:^|: )E (?:tensorflow|external)/"
+_FATAL, _ERROR = (
+    rf"^{level}\d{{4}} |(?:^|: ){level} (?:tensorflow|external)/|^\[{level}(?:\d{{4}} [\d:.]{{1,20}})? \w{{1,60}}\.cpp:"
+    for level in "FE"
+)
+"""The levels of TensorFlow, glog and torch."""
 EXCEPTION = 9
 """The score of the last line of a traceback."""
 _LEVELS = "ERROR|FATAL|CRITICAL"
@@ -71,8 +77,8 @@ _TRIGGERS = {
     _STATUS: (") INV", ") INTER", ") UN", ") NOT", ") FAIL", ") Inv", ") Inter", ") Un", ") Not", ") Fail"),
     _ZSH: ("zsh: ", "bort  ", "bort (core", "gmentation fault", "bus error", "trace trap", "gal hardware"),
     _STATUSES: ("CUDA_ERROR_", "S_STATUS_", "N_STATUS_", "A_STATUS_E", "hipError", "cudaError", "miopenStatus"),
-    _FATAL: ("\nF0", "\nF1", " F0", " F1", ":F0", ":F1", "\tF0", "\tF1", "F tensorflow/", "F external/"),
-    _ERROR: ("E tensorflow/", "E external/", "\nE0", "\nE1"),
+    _FATAL: ("\nF0", "\nF1", " F0", " F1", ":F0", ":F1", "\tF0", "\tF1", "F tensorflow/", "F external/", "[F"),
+    _ERROR: ("E tensorflow/", "E external/", "\nE0", "\nE1", "[E"),
     _SIGNAL: ("ignal ", "ignal: ", "SIG", "FAILED  "),
     _LEVEL: ("ERROR", "FATAL", "CRITICAL"),
 }
@@ -159,6 +165,8 @@ def _ended(text: str) -> str:
     found = re.search(_SIGNAL, text)
     number = int(next((part for part in found.group("code", "number", "step") if part), 0)) if found else 0
     names = {str(name).upper() for name in found.group("name", "worker")} if found else set()
+    if abs(number) > _HIGHEST:  # a status of Windows, of which the known failures have the hexadecimal form
+        return f"0x{number % (1 << 32):08X}"
     said = {abs(number) % 128, *names}  # a shell adds 128
     return next((f"Signal {item} ({name})" for item, name in _SIGNALS.items() if said & {item, name}), "")
 

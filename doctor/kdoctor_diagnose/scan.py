@@ -264,7 +264,8 @@ class _Reader:
         """
         title, ending = "", None
         if _TITLE in raw:
-            title = next(part for part in raw.split(b"\n") if _TITLE in part)[-_LONGEST:].decode("utf-8", "replace")
+            title = next(part for part in raw.split(b"\n") if _TITLE in part).decode("utf-8", "replace")
+            title = title if title.startswith("{") else title[-_LONGEST:]
             ending = exception_after(title, lines, place + 1)
         elif raw.rstrip().endswith((b":", b"found.", b").")) or b"has occurred: " in raw:
             ending = passed_on(lines, place)
@@ -325,7 +326,7 @@ class _Reader:
         events = tuple(self._take(hit, line, number, frozenset(longest)) for hit in longest.values())
         for event in events:
             if event.failure.follows and event.line == number:
-                event.before = _text_before(before, line.rank)
+                event.before = _text_before([*self._before[-_LOOK_BACK:].splitlines(), *before], line.rank)
         for hit in hits:
             self._note(hit, line, number)
         errors = [hit.rule.weight for hit in hits if hit.rule.role == "error"]
@@ -395,7 +396,9 @@ class _Reader:
 
 
 def _text_before(lines: Sequence[bytes], rank: str | None) -> str:
-    """The last line that the same process wrote."""
+    """The last line that the same process wrote, before the traceback that ends here."""
+    titles = [place for place, line in enumerate(lines) if _TITLE in line]
+    lines = lines[: titles[-1]] if titles and lines[-1].startswith(b" ") else lines
     parts = (split(clean(line[-_BEFORE:].decode("utf-8", "replace"))) for line in reversed(lines))
     return mask(next((part.text for part in parts if part.rank == rank and part.text.strip()), ""))
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from kdoctor.text.sanitize import clean
-from kdoctor_diagnose.line import Line, split
+from kdoctor_diagnose.line import Line, fields_of, split
 
 TITLE = "Traceback (most recent call last)"
 EXIT_CODE = re.compile(r"(?i)^.{0,60}\bexit(?:ed)?(?: with)? (?:exit )?(?:code|status) [1-9]\d*\.?$")
@@ -59,7 +59,7 @@ _USER_CODE = ("in user code:", "in converted code:")
 """AutoGraph writes the frames of the program and the error behind it, indented."""
 _LONG_NAME = re.compile(r"^(?:tensorflow|jaxlib|keras)\.[\w.]*\.(?=\w)")
 LOG_PREFIX = re.compile(
-    r"^.{0,60}?[IWEF]?(?<![\w/])[\w./:\\-]{1,160}\.(?:cc|h|cu|py):\d{1,6}\] +"
+    r"^.{0,60}?[IWEF]?(?<![\w/])[\w./:\\-]{1,160}\.(?:cc|h|cu|py):\d{1,6}\] *"
     r"(?:OP_REQUIRES failed at \S{1,80} : |\w{1,40}::StartAbort )?(?=\S)"
     r"|^.{0,400}?(?::\d+:\d+: error: |\.py:\d+: (?=\w{0,40}Warning: ))"
 )
@@ -141,6 +141,11 @@ class Frames:
 
 def exception_after(title: str, lines: Sequence[bytes], first: int) -> Raised:
     """The exception of a traceback, among the lines of the same process after its title; without a text if cut."""
+    fields = fields_of(title).values() if title.startswith("{") else ()
+    stack = next((text for text in fields if isinstance(text, str) and f"{TITLE}:\n" in text), None)
+    if stack is not None:
+        inner = stack[stack.find(TITLE) :].encode().split(b"\n")
+        return replace(exception_after(TITLE, inner, 1), place=first - 1)
     head = split(title)
     joined = _ONE_LINE.match(head.text[head.text.find(TITLE) :])
     frames = Frames(f"File {part}" for part in head.text.split(" File ")[1:])

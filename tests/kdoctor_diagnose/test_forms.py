@@ -1,5 +1,7 @@
 """Exceptions of each class in the forms in which tracebacks are pasted, and signals as they are reported."""
 
+import json
+
 from helpers.cases import cases
 from kdoctor_diagnose.diagnose import diagnose_text
 from kdoctor_diagnose.model import Diagnosis
@@ -43,6 +45,7 @@ FORMS = {
     + "3 frames\n[/usr/lib/python3.10/dist-packages/a.py](https://localhost:8080/#) in f(x)\n----> 3 raise\n<end>\n",
     "chained": f"{TITLE}:\n{LIBRARY}<end>\n\nDuring handling of the above exception, another exception occurred:\n\n"
     f"{TITLE}:\n{OWN}RuntimeError: no\n",
+    "of a field in JSON": json.dumps({"msg": "job failed", "exc_info": PLAIN, "level": "error"}),
 }
 
 
@@ -80,3 +83,24 @@ def test_signal_that_ended_a_process_is_named(line: str) -> None:
     for number, (name, known) in SIGNALS.items():
         found = text(f"step 3: loss 0.3\n{line.format(number=number, name=name, code=128 + number)}\n")
         assert [cause.id for cause in found.causes] == [known]
+
+
+@cases("Raw kernel process exited code: 3221226505", "exit code -1073740791", "exit status 3221226505 (0xC0000409)")
+def test_status_of_windows_is_read_in_each_notation(line: str) -> None:
+    assert [cause.id for cause in text(f"Epoch 1/3\n{line}\n").causes] == ["windows_fail_fast"]
+
+
+def test_reason_of_a_command_that_failed_is_the_line_before_the_traceback() -> None:
+    failed = "subprocess.CalledProcessError: Command 'tar' returned non-zero exit status 2."
+    found = text(f"tar: val.tar: Cannot open\n{PLAIN.replace('<end>', failed)}")
+    assert "val.tar" in found.causes[0].reasons[0]
+
+
+@cases(
+    "train.sh: line 1: 19927 CPU time limit exceeded python train.py",
+    "It ends with `mine.errors.LateError: no slice 77` here",
+)
+def test_end_that_a_script_or_a_sentence_quotes_is_a_failure(line: str) -> None:
+    found = text(f"Epoch 2/4\n{line}\n")
+    assert found.own is not None
+    assert found.own.text.endswith(("train.py", "LateError: no slice 77"))

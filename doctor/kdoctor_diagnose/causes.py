@@ -115,7 +115,7 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
     # A line without a traceback, after which the training made progress, is not what the end followed.
     ends = (line for line in unknown if line.is_raised or line.line >= found.progress.get(line.log, 0))
     earliest = min((order(line) for line in ends if line.score > _FAILED), default=None)
-    is_raised_there = TITLE in fatal[0].first.text and unknown[:1] and unknown[0].score == EXCEPTION if fatal else False
+    is_raised_there = fatal and unknown and TITLE in fatal[0].first.text and unknown[0].score == EXCEPTION
     if follows and earliest and (earliest < order(fatal[0].first) or is_raised_there):
         return Verdict([], [*fatal, *mild, *passed], ruled_out, unknown)
     mild.sort(key=lambda group: _MILD.index(group.failure.kind))

@@ -14,7 +14,7 @@ from kdoctor.cli.stderr import show
 from kdoctor.errors import UsageError, one_of
 from kdoctor.matrix.compatibility import compatible, judge
 from kdoctor.matrix.load import load_matrix
-from kdoctor.matrix.machine import Asked, describe
+from kdoctor.matrix.machine import Asked, begin_python, describe
 from kdoctor.matrix.render import FORMATS, render
 from kdoctor.matrix.requirements import requirements
 from kdoctor.matrix.view import Fact, View
@@ -112,14 +112,16 @@ def matrix(
     chosen_framework = one_of("--framework", framework or ("jax" if backend == "jax" else "tensorflow"), _FRAMEWORKS)
     if tensorflow is not None and chosen_framework == "jax":
         raise UsageError("--tensorflow cannot be used with --framework jax")
-    known = load_matrix(matrix, os.environ).of(chosen_framework)
     gpus = tuple(name for names in gpu or () for name in names.split(","))
     asked = Asked(driver=driver, gpus=gpus, python=python, platform=platform, glibc=glibc, cuda=cuda, cudnn=cudnn)
+    of_release = tensorflow is not None and not asked.anything
+    reading = None if of_release else begin_python(python, os.environ)  # while the matrix is loaded
+    known = load_matrix(matrix, os.environ).of(chosen_framework)
     today = dt.datetime.now(tz=dt.timezone.utc).date()
-    if tensorflow is not None and not asked.anything:
+    if tensorflow is not None and of_release:
         view = View(matrix=known, machine=None, needs=requirements(known, tensorflow), today=today, detailed=all_)
     else:
-        found = describe(known, asked, os.environ)
+        found = describe(known, asked, os.environ, reading=reading)
         needs = requirements(known.at(found.machine.platform), tensorflow) if tensorflow is not None else None
         view = View(
             matrix=known,

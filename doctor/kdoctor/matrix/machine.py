@@ -13,6 +13,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -24,7 +25,7 @@ from kdoctor.matrix.values import numbers
 from kdoctor.matrix.verdict import MUSL, Machine
 from kdoctor.matrix.view import Fact
 from kdoctor.probes import interpreter
-from kdoctor.probes.collector import collect_facts
+from kdoctor.probes.collector import begin_facts, collect_facts
 from kdoctor.probes.files import read_text
 from kdoctor.probes.kernel import parse_version
 from kdoctor.probes.nvml.probe import PROBE
@@ -90,13 +91,25 @@ class _Python:
     packages: Packages | None = None
 
 
-def describe(matrix: VersionMatrix, asked: Asked, environ: Mapping[str, str], *, root: Path = Path("/")) -> Found:
+ReadPython = Callable[[], _Python]
+"""Waits until the Python is read."""
+
+
+def describe(
+    matrix: VersionMatrix,
+    asked: Asked,
+    environ: Mapping[str, str],
+    *,
+    reading: ReadPython | None = None,
+    root: Path = Path("/"),
+) -> Found:
     """The machine to judge.
 
     Args:
         matrix: for the names of GPUs.
         asked: the options.
         environ: the user's environment variables.
+        reading: what :func:`begin_python` returned, if that was called before.
         root: root of /proc and /dev, for tests.
 
     Raises:
@@ -117,7 +130,7 @@ def describe(matrix: VersionMatrix, asked: Asked, environ: Mapping[str, str], *,
     on_arm = bool(gpus.gpus) and all(gpu.arm_only for gpu in gpus.gpus or ())
     if platform is None and on_arm and matrix.elsewhere(_ARM):
         platform = _ARM
-    python = _python(asked.python, environ)
+    python = (reading or begin_python(asked.python, environ))()
     libc = _asked_libc(asked.glibc) or (_libc(root) if here else None)
     machine = Machine(
         driver=driver,
@@ -247,7 +260,12 @@ def _with_fact(gpus: Sequence[NamedGpu], unnamed: Sequence[str], origin: str) ->
     return _Gpus(tuple(gpus), tuple(unnamed), Fact("GPUs", "; ".join(counts), origin))
 
 
-def _python(option: str | None, environ: Mapping[str, str]) -> _Python:
+def begin_python(option: str | None, environ: Mapping[str, str]) -> ReadPython:
+    """Begin to read the Python that the option asks for, in a child process; what is returned waits for it.
+
+    Raises:
+        UsageError: the option is not a Python.
+    """
     if option is not None and "/" not in option and "\\" not in option and not os.path.isdir(option):  # noqa: PTH112
         text = option.strip()
         parts = _numbers(text.removesuffix("t"))
@@ -255,18 +273,23 @@ def _python(option: str | None, environ: Mapping[str, str]) -> _Python:
             hint = "Give a version such as 3.11 or 3.14t, or a path with a slash, such as ./venv"
             raise UsageError(f"--python {option}: not a Python 3 version", hint=hint)
         called = f"python3.{parts[1]}{'t' if text.endswith('t') else ''}"  # each environment of that release has it
-        return _Python(text, called, Fact("Python", text, "--python"))
+        return partial(_Python, text, called, Fact("Python", text, "--python"))
     chosen = choose_target(option, environ)
     # A stand-in is not the environment of the job, whose shell finds its own.
     is_found = chosen.stand_in or shutil.which("python", path=environ.get("PATH")) == chosen.python
     called = "python" if is_found and not option else chosen.python
     fact = Fact("Python", chosen.version, f"{chosen.python}, {chosen.chosen_by}")
     context = Context(python=chosen.python, chosen_by=chosen.chosen_by, environ=dict(environ), children=Children())
-    read = collect_facts([interpreter.PROBE], context)
-    target, packages = read.get(Target), read.get(Packages)
-    installs = isinstance(target, Target) and not chosen.stand_in
-    here = replace(target, executable=called) if isinstance(target, Target) and installs else None
-    return _Python(chosen.version, called, fact, here, packages if isinstance(packages, Packages) else None)
+    wait = begin_facts([interpreter.PROBE], context)
+
+    def read() -> _Python:
+        facts = wait()
+        target, packages = facts.get(Target), facts.get(Packages)
+        installs = isinstance(target, Target) and not chosen.stand_in
+        here = replace(target, executable=called) if isinstance(target, Target) and installs else None
+        return _Python(chosen.version, called, fact, here, packages if isinstance(packages, Packages) else None)
+
+    return read
 
 
 def _glibc() -> str | None:

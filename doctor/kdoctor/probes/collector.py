@@ -3,7 +3,7 @@
 import queue
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from kdoctor.documents import fitted
 from kdoctor.errors import described
@@ -76,12 +76,21 @@ class Collection:
             self._facts.setdefault(group, value)
 
 
-def collect_facts(probes: Sequence[Probe], context: Context) -> Facts:
-    """Run all probes at once. The groups of a probe that hangs, crashes or returns invalid data are unavailable."""
+def begin_facts(probes: Sequence[Probe], context: Context) -> Callable[[], Facts]:
+    """Start all probes at once. What is returned waits for them, as :func:`collect_facts` does."""
     collection = Collection(probes)
     collection.start(context)
-    collection.wait()
-    return collection.facts
+
+    def wait() -> Facts:
+        collection.wait()
+        return collection.facts
+
+    return wait
+
+
+def collect_facts(probes: Sequence[Probe], context: Context) -> Facts:
+    """Run all probes at once. The groups of a probe that hangs, crashes or returns invalid data are unavailable."""
+    return begin_facts(probes, context)()
 
 
 def _collect(probe: Probe, context: Context) -> Facts:

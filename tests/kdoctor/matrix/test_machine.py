@@ -213,7 +213,7 @@ def test_command_replaces_another_tensorflow_of_the_environment(
     python = "/opt/job/bin/python"
     chosen = SimpleNamespace(python=python, version="3.11.7", chosen_by="--python", stand_in=False)
     monkeypatch.setattr(module, "choose_target", lambda *_: chosen)
-    monkeypatch.setattr(module, "collect_facts", lambda *_: {Target: target(), Packages: there})
+    monkeypatch.setattr(module, "begin_facts", lambda *_: lambda: {Target: target(), Packages: there})
     found = asked(tmp_path, python=python, gpus=(gpu,), driver="580.95")
     assert found.installed == installed
     assert facts(found)["Python"] == ("3.11.7", f"{python}, --python")
@@ -232,7 +232,7 @@ def test_command_replaces_another_tensorflow_of_the_environment(
 
 def test_environment_without_pip_is_changed_with_uv(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     there = replace(packages(has_pip=False), has_uv=True)
-    monkeypatch.setattr(module, "collect_facts", lambda *_: {Target: target(), Packages: there})
+    monkeypatch.setattr(module, "begin_facts", lambda *_: lambda: {Target: target(), Packages: there})
     found = newest(compatible(MATRIX, asked(tmp_path, python=sys.executable, gpus=("none",)).machine))
     assert found is not None
     assert found.command.startswith(f"uv pip install --python {sys.executable} tensorflow==")

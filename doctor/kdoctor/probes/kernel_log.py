@@ -145,17 +145,18 @@ class LogReader:
 
     def read_block(self, block: bytes) -> None:
         """Read complete lines. Blocks in which no driver says anything are only counted."""
-        if self._first is None or self._has_sign(block) or (self._regions and _ASSIGNED.encode() in block):
+        alike = block.translate(None, b"0123456789").split(b"\n")
+        if self._first is None or self._has_sign(alike) or (self._regions and _ASSIGNED.encode() in block):
             self.is_mixed = self.is_mixed or bool(FOREIGN.search(block))
             for line in block.decode("utf-8", "replace").splitlines():
                 self.read(line)
         else:
-            self._lines += block.count(b"\n")
+            self._lines += len(alike) - 1
             self._named = None
 
-    def _has_sign(self, block: bytes) -> bool:
-        """Whether a line may be a driver's. Lines that differ in their numbers only are searched once."""
-        new = set(block.translate(None, b"0123456789").split(b"\n")) - self._harmless
+    def _has_sign(self, lines: Sequence[bytes]) -> bool:
+        """Whether a line may be a driver's. They come without digits: those that differ in numbers are searched once."""
+        new = set(lines) - self._harmless
         text = b"\n".join(new)
         found = any(sign in text for sign in SIGNS)
         if len(self._harmless) > _MOST_HARMLESS:

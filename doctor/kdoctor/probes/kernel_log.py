@@ -155,7 +155,7 @@ class LogReader:
             self._named = None
 
     def _has_sign(self, lines: Sequence[bytes]) -> bool:
-        """Whether a line may be a driver's. They come without digits: those that differ in numbers are searched once."""
+        """Whether a line may be a driver's. Without digits, those that differ in numbers only are searched once."""
         new = set(lines) - self._harmless
         text = b"\n".join(new)
         found = any(sign in text for sign in SIGNS)

@@ -90,9 +90,9 @@ def _why_unknown(nodes: Sequence[NodeNote]) -> str:
     """The reason of most nodes that neither passed nor failed."""
     reasons = Counter(node.reason for node in nodes if node.state not in (NodeState.PASSED, NodeState.FAILED))
     (reason, number), *others = reasons.most_common()
-    name = next(node.name for node in nodes if node.reason == reason)
-    of = "" if others or number > 1 else f"{name}: "
-    return of + shorten(reason, _LONGEST) + (f": {counted(number, 'node')}" if others else "")
+    if not others and number == 1:
+        return f"{next(node.name for node in nodes if node.reason == reason)}: {shorten(reason, _LONGEST)}"
+    return shorten(reason, _LONGEST) + (f": {counted(number, 'node')}" if others else "")
 
 
 def _worst(causes: Sequence[Cause]) -> str:

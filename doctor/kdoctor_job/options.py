@@ -132,8 +132,7 @@ def own_job(  # noqa: PLR0913 - one parameter per option
         raise UsageError("--model and --data require each other", hint="Example: --model job:build --data job:read")
     if data is not None and ".py " in f"{model} ":
         refuse_with("--model SCRIPT", model, {"--data": data}, why="A script brings its data")
-    if data is not None and fit is not None:
-        raise UsageError("--fit requires a script", hint="Example: --model train.py --fit 2")
+    refuse_with("--data", data, {"--fit": fit}, why="It needs a script: --model train.py --fit 2")
     if data is None:
         of_functions = {"--fit-arguments": fit_arguments, "--restore": restore}
         why = "They need functions: --model job:build --data job:read"

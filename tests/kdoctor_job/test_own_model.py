@@ -252,6 +252,7 @@ def test_broken_job_fails_one_check(folder: Path, model: str, data: str, named: 
     (("--model", "jobs.train", "--data", "jobs.train:data"), "--model jobs.train:"),
     (("--model", "a:b", "--data", "a/b.txt:c"), "--data a/b.txt:c:"),
     (("--model", "a:b"), "--model and --data"),
+    (("--model", "a:b", "--data", "a:c", "--fit", "2"), "--model train.py --fit 2"),
     (("--model", "a:b", "--data", "a:c", "--snapshot", "none.json"), "--model cannot be used with --snapshot"),
 )
 def test_malformed_job_options_are_usage_errors(arguments: tuple[str, ...], named: str) -> None:

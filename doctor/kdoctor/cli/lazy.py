@@ -31,7 +31,7 @@ class ChecklistCommand(TyperCommand):
         if ctx.resilient_parsing:  # a shell completes the command line
             return super().parse_args(ctx, args)
         options = [option for parameter in self.params for option in parameter.opts]
-        if args.count("--snapshot") > 1:
+        if [word.partition("=")[0] for word in args].count("--snapshot") > 1:
             hint = "Import the files into one snapshot: kdoctor snapshot --import FILE FILE -o machine.json"
             raise UsageError("--snapshot is given more than once", hint=hint)
         for option, script, *words in (args[place:] for place in range(len(args) - 2)):
@@ -47,9 +47,11 @@ class ChecklistCommand(TyperCommand):
         if rest and not values.get("help"):
             before = args[: args.index(rest[0])][-2:-1]
             repeated = [option for parameter in self.params if parameter.multiple for option in parameter.opts]
-            hint = f"To name a checklist: {ctx.command_path} --checklist {shlex.quote(rest[0])}"
-            hint = "" if values.get("checklist") else hint
-            hint = f"Repeat the option: {before[0]} {shlex.quote(rest[0])}" if {*before} & {*repeated} else hint
+            hint = ""
+            if {*before} & {*repeated}:
+                hint = f"Repeat the option: {before[0]} {shlex.quote(rest[0])}"
+            elif not values.get("checklist"):
+                hint = f"To name a checklist: {ctx.command_path} --checklist {shlex.quote(rest[0])}"
             raise UsageError(f"unexpected argument {' '.join(rest)}", hint=hint or None)
         return super().parse_args(ctx, args)
 

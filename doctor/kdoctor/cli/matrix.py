@@ -114,11 +114,11 @@ def matrix(
         raise UsageError("--tensorflow cannot be used with --framework jax")
     gpus = tuple(name for names in gpu or () for name in names.split(","))
     asked = Asked(driver=driver, gpus=gpus, python=python, platform=platform, glibc=glibc, cuda=cuda, cudnn=cudnn)
-    of_release = tensorflow is not None and not asked.anything
-    reading = None if of_release else begin_python(python, os.environ)  # while the matrix is loaded
+    # It is read while the matrix is loaded. What a release requires is the same for any Python.
+    reading = begin_python(python, os.environ) if tensorflow is None or asked.anything else None
     known = load_matrix(matrix, os.environ).of(chosen_framework)
     today = dt.datetime.now(tz=dt.timezone.utc).date()
-    if tensorflow is not None and of_release:
+    if tensorflow is not None and reading is None:
         view = View(matrix=known, machine=None, needs=requirements(known, tensorflow), today=today, detailed=all_)
     else:
         found = describe(known, asked, os.environ, reading=reading)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import Iterator, List
+from typing import Iterator, List, Tuple
 
 _OF_KERAS = {"batch_size", "callbacks", "epochs", "steps_per_epoch", "validation_data", "validation_split"}
 """Arguments of the ``fit`` of Keras, which the fit of no other library has."""
@@ -23,28 +23,28 @@ def other_fits(source: bytes, line: int) -> List[int]:
     except (SyntaxError, ValueError):
         return []
     calls = list(_fits(tree))
-    reached = [call for call in calls if _has(call, line)]
-    trained = {ast.dump(call.func.value) for call in reached if isinstance(call.func, ast.Attribute)}
-    left = {id(call) for node in ast.walk(tree) for call in _not_taken(node, line)} | {id(call) for call in reached}
+    trained = {model for call, model in calls if _has(call, line)}
+    not_taken = {call for node in ast.walk(tree) for call, _ in _not_taken(node, line)}
     return sorted(
         {
             call.lineno
-            for call in calls
-            if id(call) not in left
-            and isinstance(call.func, ast.Attribute)
-            and (ast.dump(call.func.value) in trained or _OF_KERAS & {word.arg for word in call.keywords})
+            for call, model in calls
+            if not _has(call, line)
+            and call not in not_taken
+            and (model in trained or _OF_KERAS & {word.arg for word in call.keywords})
         }
     )
 
 
-def _fits(*nodes: ast.AST) -> Iterator[ast.Call]:
+def _fits(*nodes: ast.AST) -> Iterator[Tuple[ast.Call, str]]:
+    """The calls of ``fit``, each with what it is called of."""
     for node in nodes:
         for part in ast.walk(node):
             if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "fit":
-                yield part
+                yield part, ast.dump(part.func.value)
 
 
-def _not_taken(node: ast.AST, line: int) -> Iterator[ast.Call]:
+def _not_taken(node: ast.AST, line: int) -> Iterator[Tuple[ast.Call, str]]:
     """The calls on the side of an ``if`` that is not taken if this line is executed."""
     if isinstance(node, ast.If):
         for side, other in ((node.body, node.orelse), (node.orelse, node.body)):

@@ -33,7 +33,7 @@ def own_model(case: Case) -> None:
     is_script = settings["data"] is None
     try:
         with _unchanged(_DECIDING if case.devices_kind == "cpu" else {**_DECIDING, "CUDA_VISIBLE_DEVICES": ""}):
-            model, data, fit_arguments, *fit = _from_script(case) if is_script else _named(case)
+            model, data, fit_arguments, fit = _from_script(case) if is_script else _named(case)
     except PartError as error:
         case.note(job={"problem": error.record})
         return
@@ -51,7 +51,7 @@ def own_model(case: Case) -> None:
 
     def note(facts: Facts) -> None:
         made = own.made or ("" if is_script else None)
-        case.note(job={**facts, "strategy": made, "devices": own.devices, "fit": fit[0] if fit else None})
+        case.note(job={**facts, "strategy": made, "devices": own.devices, "fit": fit})
 
     job.examine(strategy, note, case.phase)
 
@@ -77,7 +77,7 @@ def _unchanged(variables: Mapping[str, str]) -> Iterator[None]:
                 raise NotHere(f"the job sets {name} too late for this process: set it for kdoctor, too: {command}")
 
 
-def _from_script(case: Case) -> Tuple[Any, ...]:
+def _from_script(case: Case) -> Tuple[Any, Any, Any, Any]:
     case.phase(SCRIPT)
     return until_fit(case.settings["model"], case.settings["fit"])
 
@@ -91,7 +91,7 @@ def _in_scope(model: Any, strategy: Any) -> Any:
             raise NotHere(f"the script makes no strategy, and its model cannot be copied: {error}") from error
 
 
-def _named(case: Case) -> Tuple[Any, ...]:
+def _named(case: Case) -> Tuple[Any, Any, Any, None]:
     sys.path.insert(0, str(Path.cwd()))  # as with `python -m`: modules in the working directory can be imported
     with stopped_at_fit():
         case.phase("model")
@@ -99,7 +99,7 @@ def _named(case: Case) -> Tuple[Any, ...]:
         case.phase("data")
         data = find("data", case.settings["data"])
         named = case.settings.get("fit_arguments")
-        return model, data, find(PART, named) if named else None
+        return model, data, find(PART, named) if named else None, None
 
 
 CASES = {"restore": restore}

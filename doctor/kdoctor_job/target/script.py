@@ -115,8 +115,8 @@ def until_fit(command: str, number: int = 1) -> Tuple[Any, Any, Dict[str, Any], 
         if end.code:
             last = _ERROR.sub("", heard.end.strip().rpartition("\n")[2].strip())
             how = end.code if isinstance(end.code, str) else last or f"exit status {end.code}"
-            fix = f"Give it the arguments that it needs, as in --model '{words[0]} --batch 64'."
-            fix = fix if end.code == _USAGE else ""
+            usage = f"Give it the arguments that it needs, as in --model '{words[0]} --batch 64'."
+            fix = usage if end.code == _USAGE else ""
             raise PartError(PART, f"{words[0]} ends before {fits.awaited}: {how}", fix) from end
     except PartError:
         raise

@@ -28,8 +28,8 @@ from kdoctor_job.own_model import OWN_MODEL, RESTORE
 _CASE = "own-model"
 _NO_SPACE = tuple(map(os.strerror, (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)))
 _REFUSED = tuple(map(os.strerror, (errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO, errno.ENOTDIR, errno.EEXIST)))
-NO_FILE = {os.strerror(errno.ENOENT): "Check the path: a relative one begins in the folder where the job starts."}
-"""What to do, by a part of the problem."""
+NO_FILE = os.strerror(errno.ENOENT)
+CHECK_THE_PATH = "Check the path: a relative one begins in the folder where the job starts."
 _RAISED = re.compile(r" raised | ends before any fit: ")
 _PLACE = re.compile(r" \([^() ]+:\d+\)$")
 

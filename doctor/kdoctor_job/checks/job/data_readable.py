@@ -1,12 +1,12 @@
 from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import some
 from kdoctor_checks.smoke._judging import evidence, finding
-from kdoctor_job.checks.job._user_model import NO_FILE, headline, job_check, remedy_for
+from kdoctor_job.checks.job._user_model import CHECK_THE_PATH, NO_FILE, headline, job_check, remedy_for
 from kdoctor_job.facts import JobData
 
 _RAGGED = "Pad ragged examples (padded_batch), or give them one length."
 _FIXES = {
-    **NO_FILE,
+    NO_FILE: CHECK_THE_PATH,
     "different shapes": _RAGGED,
     "ragged": _RAGGED,
     "empty": "Check its file pattern and filters.",

@@ -7,7 +7,7 @@ from kdoctor.text.lists import counted
 from kdoctor_checks._causes import of_end
 from kdoctor_checks.smoke._cases import describe_end
 from kdoctor_checks.smoke._judging import TENSORFLOW, brief_end, evidence, finding, unknown
-from kdoctor_job.checks.job._user_model import NO_FILE, headline, job_check, job_of, remedy_for
+from kdoctor_job.checks.job._user_model import CHECK_THE_PATH, NO_FILE, headline, job_check, job_of, remedy_for
 from kdoctor_job.facts import JobRun
 
 _EXPECTED = {
@@ -64,7 +64,7 @@ def model_and_data(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
 def _to_reproduce(message: str) -> str:
     missing = _MISSING.search(message)
     if missing is None:
-        return next((fix for part, fix in NO_FILE.items() if part in message), _REMEDY)
+        return CHECK_THE_PATH if NO_FILE in message else _REMEDY
     return f"Install {missing[1]} in the environment that is examined, or name the job's environment with --python."
 
 

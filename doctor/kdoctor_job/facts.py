@@ -270,6 +270,42 @@ class JobFit:
 
 
 @dataclass(frozen=True, kw_only=True)
+class JobStep:
+    """The first step of the script's training loop, and the same examples on one device."""
+
+    name: str
+    """The function that ``strategy.run`` gets."""
+    of_keras: bool = False
+    """Whether ``train_on_batch`` calls it."""
+    rows: tuple[int, ...] = ()
+    """Examples of each replica; empty if they were not seen, or all are the same."""
+    alike: bool = False
+    """Whether all replicas got the same tensors."""
+    unseen: str = ""
+    """What the step got whose examples are not seen, such as an iterator; empty if they are."""
+    updated: int = 0
+    """Variables that the optimizer updated."""
+    clipping: tuple[str, ...] = ()
+    """How it clips gradients: ``clipnorm=1``."""
+    different: tuple[str, ...] = ()
+    """Trained variables that differ between the replicas after the step, at most six."""
+    nonfinite: tuple[str, ...] = ()
+    """Those that held a NaN or an infinity."""
+    not_compared: Reason = None
+    """Why the gradients were not compared with one device's."""
+    stretch: float | None = None
+    """How many times as long the gradient is as the one device's, along that."""
+    stretch_noise: float | None = None
+    """How much longer another step of one device with equal examples makes it."""
+    deviation: float | None = None
+    """The size of their difference, relative to the one device's."""
+    of_shares: float | None = None
+    """The same from the sum of those that one device computes from each replica's share, as if both were as long."""
+    noise: float | None = None
+    """The same between two steps of one device with equal examples."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class JobGpus:
     """The GPUs that the process of the job could train on."""
 
@@ -303,6 +339,8 @@ class JobRun:
     fit_arguments: tuple[str, ...] = ()
     """Other arguments of ``fit`` that the copies are trained with."""
     training: JobTraining | None = None
+    step: JobStep | None = None
+    """None if the script trains with ``fit``."""
 
 
 @dataclass(frozen=True, kw_only=True)

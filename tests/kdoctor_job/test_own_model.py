@@ -117,6 +117,37 @@ def dies():
     import os
     os._exit(7)
 """
+LOOP = """
+import keras, numpy as np, pathlib, tensorflow as tf
+
+strategy = tf.distribute.MirroredStrategy()
+batch = 8 * strategy.num_replicas_in_sync
+x = np.random.RandomState(1).rand(64, 4).astype("float32")
+dataset = tf.data.Dataset.from_tensor_slices((x, x[:, :1])).shuffle(64).batch(batch)
+with strategy.scope():
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dropout(0.3), keras.layers.Dense(1)])
+    model.compile(keras.optimizers.SGD(0.1), "mse")
+
+def step(x, y):
+    with tf.GradientTape() as tape:
+        losses = keras.losses.mean_squared_error(y, model(x, training=True))
+        loss = {loss}
+    gradients = tape.gradient(loss, model.trainable_variables)
+    model.optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+
+@tf.function
+def train(x, y):
+    strategy.run(step, args=(x, y))
+
+@tf.function
+def train_all(batches):
+    for x, y in batches:
+        train(x, y)
+
+batches = strategy.experimental_distribute_dataset(dataset)
+{loop}
+pathlib.Path("saved").touch()
+"""
 TIMED = {"job.input-bound"}
 """Depends on the speed of this machine."""
 ONLY = ("--checklist", "cpu-smoke", "--no-smoke", "--select", "job", "--format", "json")
@@ -147,7 +178,7 @@ def test_good_job_passes_live_and_from_snapshot(folder: Path) -> None:
     report = report_of(folder, *named, "--save-snapshot", "job.json")
     assert report["exit_code"] == 0, report
     found = statuses(report)
-    for not_here in ("memory-headroom", "on-gpus", "other-fits", "restores", "resumes-exactly", "save-interval"):
+    for not_here in ("first-step", "memory-headroom", "on-gpus", "other-fits", "restores", "resumes-exactly", "save-interval"):
         assert found.pop(f"job.{not_here}") == "skip"
     assert found.pop("job.input-bound") in ("pass", "fail")
     assert set(found.values()) == {"pass"}
@@ -187,6 +218,27 @@ def test_script_is_examined_at_its_fit(folder: Path, made: str, expected: str, s
     assert found - {"skip"} == {expected}
     result = next(one for one in report["results"] if one["id"] == "job.model-and-data")
     assert said in json.dumps(result)
+
+
+MEAN, AVERAGE = "tf.reduce_mean(losses)", "tf.nn.compute_average_loss(losses, global_batch_size=batch)"
+
+
+@pytest.mark.tensorflow
+@cases(
+    (MEAN, "for x, y in batches: train(x, y)", "gradients are 2 times those of one device"),
+    (AVERAGE, "train_all(batches)", None),
+    pytest.param(AVERAGE, "train_all(dataset)", "trains the same batch", marks=pytest.mark.smoke_full),
+    pytest.param(
+        MEAN, "for x, y in dataset: model.train_on_batch(x, y)", "trains the same batch", marks=pytest.mark.smoke_full
+    ),
+)
+def test_first_step_of_a_loop_is_examined(folder: Path, loss: str, loop: str, problem: str | None) -> None:
+    (folder / "script.py").write_text(LOOP.format(loss=loss, loop=loop))
+    report = report_of(folder, "--model", "script.py")
+    assert report["exit_code"] == (1 if problem else 0), report
+    result = next(one for one in report["results"] if one["id"] == "job.first-step")
+    assert [one["brief"] for one in result["findings"] if problem in one["brief"]] if problem else result["evidence"]
+    assert not (folder / "saved").exists()
 
 
 @pytest.mark.tensorflow

@@ -12,11 +12,13 @@ from typing import Any, Iterator, Mapping, Tuple
 from kdoctor_job.target.cloning import CopyError, clone
 from kdoctor_job.target.data import Facts
 from kdoctor_job.target.examine import Job
+from kdoctor_job.target.first_step import FirstStep, StepTaken
 from kdoctor_job.target.fitting import PART
 from kdoctor_job.target.parts import PartError, find, keras_of
 from kdoctor_job.target.restoring import restore
 from kdoctor_job.target.script import PART as SCRIPT
 from kdoctor_job.target.script import stopped_at_fit, until_fit
+from kdoctor_job.target.step_alone import Alone, examine, seed
 from kdoctor_job.target.strategies import replace_own
 from kdoctor_target.runner.case import Case, NotHere
 from kdoctor_target.training.replicas import make_strategy
@@ -27,16 +29,34 @@ _DECIDING = {"KERAS_BACKEND": "tensorflow", "TF_USE_LEGACY_KERAS": "0"}
 
 def own_model(case: Case) -> None:
     """Find the model and the data, or the functions that make them, and examine them."""
-    strategy = make_strategy(case)
-    own = replace_own(strategy)
     settings = case.settings
     is_script = settings["data"] is None
+    alone = Alone(case, lambda step: _until_fit(case, step)) if is_script and hasattr(os, "fork") else None
+    strategy = make_strategy(case)
+    own = replace_own(strategy)
+    step = FirstStep(strategy)
+
+    def note_step() -> None:
+        case.phase("one device")
+        case.note(job={"strategy": own.made, "devices": own.devices, "step": examine(step, alone)})
+
+    def end() -> None:
+        note_step()
+        case.end()
+
+    step.end_process = end
     try:
         with _unchanged(_DECIDING if case.devices_kind == "cpu" else {**_DECIDING, "CUDA_VISIBLE_DEVICES": ""}):
-            model, data, fit_arguments, fit = _from_script(case) if is_script else _named(case)
+            model, data, fit_arguments, fit = _from_script(case, step) if is_script else _named(case)
     except PartError as error:
         case.note(job={"problem": error.record})
         return
+    except StepTaken:
+        note_step()
+        return
+    finally:
+        if alone is not None:
+            alone.dismiss()
     if is_script and not own.made and (case.devices_kind == "cpu" or strategy.num_replicas_in_sync == 1):
         model = _in_scope(model, strategy)
     job = Job(
@@ -77,9 +97,14 @@ def _unchanged(variables: Mapping[str, str]) -> Iterator[None]:
                 raise NotHere(f"the job sets {name} too late for this process: set it for kdoctor, too: {command}")
 
 
-def _from_script(case: Case) -> Tuple[Any, Any, Any, Any]:
+def _from_script(case: Case, step: FirstStep) -> Tuple[Any, Any, Any, Any]:
     case.phase(SCRIPT)
-    return until_fit(case.settings["model"], case.settings["fit"])
+    seed()
+    return _until_fit(case, step)
+
+
+def _until_fit(case: Case, step: FirstStep) -> Tuple[Any, Any, Any, Any]:
+    return until_fit(case.settings["model"], case.settings["fit"], step)
 
 
 def _in_scope(model: Any, strategy: Any) -> Any:

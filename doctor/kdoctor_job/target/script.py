@@ -20,6 +20,7 @@ from typing import Any, Callable, Dict, Iterator, List, Set, Tuple
 
 import tensorflow as tf
 
+from kdoctor_job.target.first_step import FirstStep, StepTaken
 from kdoctor_job.target.other_fits import other_fits
 from kdoctor_job.target.parts import PartError, describe
 from kdoctor_target.runner.case import NotHere
@@ -70,6 +71,8 @@ class Fits:
     begun: int = 0
     inside: bool = False
     """Whether one of those before it trains."""
+    step: FirstStep | None = None
+    """What notes the first step of a loop; without it, a loop is not examined."""
 
     @property
     def awaited(self) -> str:
@@ -86,23 +89,27 @@ class Fits:
             self.inside = False
 
 
-def until_fit(command: str, number: int = 1) -> Tuple[Any, Any, Dict[str, Any], Dict[str, Any]]:
+def until_fit(
+    command: str, number: int = 1, step: FirstStep | None = None
+) -> Tuple[Any, Any, Dict[str, Any], Dict[str, Any]]:
     """Run a script until it calls the ``fit`` of a model, as Python would start it.
 
     Args:
         command: ``train.py`` or, as after ``python -m``, ``jobs.train``; and its arguments.
         number: which call of ``fit``, from 1.
+        step: notes the first step of a loop.
 
     Returns:
         The model, its data, the other arguments of ``fit`` by name, and the facts of ``JobFit``.
 
     Raises:
         PartError: it raises, or ends with an exit status.
-        NotHere: it trains in a loop, or ends without training.
+        NotHere: it trains in a loop that is not examined, or ends without training.
+        StepTaken: it trains in a loop, and has taken the first step.
     """
     words = shlex.split(command)
     heard = _Heard(sys.stderr)
-    fits = Fits(number)
+    fits = Fits(number, step=step)
     try:
         with stopped_at_fit(fits), contextlib.redirect_stderr(heard):
             _run(words)
@@ -121,7 +128,7 @@ def until_fit(command: str, number: int = 1) -> Tuple[Any, Any, Dict[str, Any], 
     except PartError:
         raise
     except BaseException as error:
-        if isinstance(error, KeyboardInterrupt):
+        if isinstance(error, (KeyboardInterrupt, StepTaken)):
             raise
         traceback.print_exc()
         message = f"{words[0]} raised {describe(error)}"
@@ -201,18 +208,27 @@ def stopped_at_fit(fits: Fits | None = None) -> Iterator[None]:
         TrainingBegins: at the end, if another thread trains.
     """
     fits = fits or Fits()
-    changed: List[Tuple[Any, str]] = []
+    undo = contextlib.ExitStack()
 
     def change(kind: Any, name: str, value: Any) -> None:
+        own = vars(kind).get(name)
+        undo.callback(*((setattr, kind, name, own) if own else (delattr, kind, name)))
         setattr(kind, name, value)
-        changed.append((kind, name))
 
-    finder = _WhenImported(lambda keras: change(keras.Model, "__getattribute__", _stops_fit(keras.Model, fits)))
+    def act(keras: Any) -> None:
+        change(keras.Model, "__getattribute__", _stops_fit(keras.Model, fits))
+        optimizer = keras.optimizers.Optimizer
+        if fits.step is not None:
+            change(optimizer, "__getattribute__", fits.step.attributes_of(optimizer))
+
+    finder = _WhenImported(act)
     for name in _KERASES:
         if name in sys.modules:
             finder.act(sys.modules[name])
     sys.meta_path.insert(0, finder)
     change(tf.distribute.Strategy, "run", _stops_run(tf.distribute.Strategy.run, fits))
+    if fits.step is not None:
+        change(tf.GradientTape, "gradient", fits.step.gradient_of(tf.GradientTape.gradient))
     begun: List[TrainingBegins] = []
     report = threading.excepthook
 
@@ -228,8 +244,7 @@ def stopped_at_fit(fits: Fits | None = None) -> Iterator[None]:
     finally:
         threading.excepthook = report
         sys.meta_path.remove(finder)
-        for kind, name in changed:
-            delattr(kind, name)
+        undo.close()
         if begun:
             raise begun[0]
 
@@ -263,6 +278,8 @@ def _stops_fit(kind: Any, fits: Fits) -> Callable[[Any, str], Any]:
         found = inherited(model, name)
         if name not in ("fit", "train_on_batch") or fits.inside:
             return found
+        if name != "fit" and fits.step is not None:
+            return functools.partial(fits.step.of_train_on_batch, found)
         if name == "fit":
             return functools.partial(_stop_fit, model, found, fits)
         return functools.partial(_stop_loop, name)
@@ -271,13 +288,17 @@ def _stops_fit(kind: Any, fits: Fits) -> Callable[[Any, str], Any]:
 
 
 def _stops_run(inherited: Callable[..., Any], fits: Fits) -> Callable[..., Any]:
-    def run(*arguments: Any, **named: Any) -> Any:
+    def run(strategy: Any, *arguments: Any, **named: Any) -> Any:
         keras = tuple(
             f"{Path(str(sys.modules[name].__file__)).parent}{os.sep}" for name in _KERASES if name in sys.modules
         )
-        if fits.inside or any(frame.f_code.co_filename.startswith(keras) for frame, _ in traceback.walk_stack(None)):
-            return inherited(*arguments, **named)  # predict and evaluate
-        return _stop_loop("strategy.run")
+        step, stack = fits.step, traceback.walk_stack(None)
+        trains = step is not None and step.trains
+        if fits.inside or (not trains and any(frame.f_code.co_filename.startswith(keras) for frame, _ in stack)):
+            return inherited(strategy, *arguments, **named)  # predict and evaluate
+        if step is None or strategy is not step.strategy:
+            return _stop_loop("train_on_batch" if trains else "strategy.run")
+        return step.run(inherited, strategy, *arguments, **named)
 
     return run
 

@@ -30,6 +30,7 @@ from kdoctor_job.facts import (
     JobProblem,
     JobRestore,
     JobRun,
+    JobStep,
     JobTraining,
 )
 from kdoctor_job.own_model import OWN_MODEL
@@ -127,11 +128,15 @@ UNDRAWN = {"undrawn": {"drop": "its results are equal", "mine": "calling it alon
 
 GPUS = JobGpus(on_bus=4, listed=4, mask=None, is_distributed=True)
 FIT = JobFit(number=1, file="train.py", line=9)
+STEP = JobStep(
+    name="step", rows=(8, 8), updated=4, stretch=1.0, stretch_noise=0.0, deviation=1e-7, of_shares=1e-7, noise=0.0
+)
 
 
 def run(
     *, gpus: JobGpus | None = GPUS, fit: JobFit | None = FIT, model: dict[str, Any] | None = None,
-    data: dict[str, Any] | None = None, training: dict[str, Any] | None = None, **case: Any,
+    data: dict[str, Any] | None = None, training: dict[str, Any] | None = None,
+    step: JobStep | None = STEP, **case: Any,
 ) -> SmokeRun:  # fmt: skip
     job = JobRun(
         gpus=gpus,
@@ -139,6 +144,7 @@ def run(
         model=replace(MODEL, **(model or {})),
         data=replace(DATA, **(data or {})),
         training=replace(TRAINING, **(training or {})),
+        step=step,
     )
     own = replace(smoke_case("own-model", 4), **{"job": job, **case})
     restored = smoke_case("restore", 4, job=own.job and JobRestore(**GOOD))
@@ -301,6 +307,49 @@ test_other_fits = table(
     ),
     fails(run(fit=replace(FIT, number=2, others=(20,))), "add --fit 3"),
     skips(run(fit=None)),
+)
+
+
+def looped(**facts: Any) -> SmokeRun:
+    """A script with a training loop."""
+    return run(job=JobRun(strategy="MirroredStrategy", step=replace(STEP, **facts)))
+
+
+def test_loop_has_no_fit() -> None:
+    judged = {name: compute_check(check, looped()).status for name, check in CHECKS.items()}
+    assert {name for name, status in judged.items() if status is Status.PASS} >= {
+        "job.first-step",
+        "job.model-and-data",
+    }
+    assert {judged[name] for name in ("job.trains", "job.data-readable", "job.model-in-scope")} == {Status.SKIP}
+
+
+SAME = {"rows": (), "alike": True, "stretch": None, "deviation": None}
+test_first_step = table(
+    "job.first-step",
+    Severity.ERROR,
+    passes(looped(), "8 + 8", "equals one device's (4 replicas, within 1e-07)"),
+    passes(looped(deviation=0.4), "gets each replica's examples separately"),
+    passes(looped(deviation=0.4, of_shares=0.4, noise=0.3), "is as long as one device's"),
+    fails(looped(**SAME), "same on every replica", "Fix: Give strategy.run", of=["examples of the loop"]),
+    fails(looped(**SAME, of_keras=True), "Fix: Use fit"),
+    fails(
+        looped(stretch=2.0, deviation=1.0),
+        "2 times",
+        "Fix: Divide the loss by the global",
+        of=["gradients of the loop"],
+    ),
+    fails(looped(stretch=2.0, stretch_noise=0.09), "2 times"),
+    fails(looped(stretch=2.0, clipping=("clipnorm=1",)), "Fix: Clip after"),
+    fails(looped(stretch=0.5), "0.5 times", "Fix: Divide the loss once"),
+    fails(looped(different=("kernel",)), "kernel differ between the replicas", of=["weights of the loop"]),
+    fails(looped(nonfinite=("kernel", "bias")), "kernel, bias hold NaN"),
+    unknown(looped(stretch=2.0, stretch_noise=0.5, deviation=0.9, of_shares=0.8, noise=0.4), "random numbers"),
+    unknown(looped(deviation=0.4, of_shares=0.4, noise=0.1), "differ by 0.4"),
+    unknown(looped(rows=(), unseen="RaggedTensor"), "gets RaggedTensor"),
+    unknown(looped(rows=()), "gets no tensors"),
+    unknown(looped(updated=0, not_compared="it updates nothing"), "it updates nothing"),
+    skips(run(step=None)),
 )
 test_learning_rate = table(
     "job.learning-rate",

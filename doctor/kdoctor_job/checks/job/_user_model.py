@@ -21,7 +21,7 @@ from kdoctor.text.wrap import shorten
 from kdoctor_checks._causes import NO_GPU, of_import
 from kdoctor_checks._versions import MOST_CHARACTERS
 from kdoctor_checks.smoke._judging import unknown
-from kdoctor_job.facts import JobData, JobLoop, JobModel, JobRestore, JobRun, JobTraining
+from kdoctor_job.facts import JobData, JobLoop, JobModel, JobRestore, JobRun, JobStep, JobTraining
 from kdoctor_job.own_loop import LOOP
 from kdoctor_job.own_model import OWN_MODEL, RESTORE
 
@@ -47,25 +47,39 @@ def job_of(run: SmokeRun) -> JobRun:
     return case.job if isinstance(case.job, JobRun) else plausible(build(JobRun, case.job))
 
 
-def model_of(run: SmokeRun) -> JobModel | Unjudged:
+def _missing(run: SmokeRun, subject: str, reason: str | None = None) -> NotApplicable | Unjudged:
+    """What has no value: a loop has no such thing, or why it is not known."""
+    if job_of(run).step and not job_of(run).model:
+        return NotApplicable(reason="the script trains in a loop (see job.first-step)")
+    return unknown(subject, reason or _no_result(run), of_import(run))
+
+
+def step_of(run: SmokeRun) -> JobStep | NotApplicable | Unjudged:
+    """The first step of the script's loop, or why it is not known."""
+    job = job_of(run)
+    if job.model and not job.step:
+        return NotApplicable(reason="the job has no training loop")
+    return job.step or _missing(run, "training loop")
+
+
+def model_of(run: SmokeRun) -> JobModel | NotApplicable | Unjudged:
     """The model, or why it is not known."""
-    return job_of(run).model or unknown("model", _no_result(run), of_import(run))
+    return job_of(run).model or _missing(run, "model")
 
 
-def data_of(run: SmokeRun) -> JobData | Unjudged:
+def data_of(run: SmokeRun) -> JobData | NotApplicable | Unjudged:
     """The data, or why it was not read."""
     data = job_of(run).data
     if data is None or data.unread is not None:
-        return unknown("data", data.unread if data and data.unread else _no_result(run), of_import(run))
+        return _missing(run, "data", data.unread if data else None)
     return data
 
 
-def training_of(run: SmokeRun) -> JobTraining | Unjudged:
+def training_of(run: SmokeRun) -> JobTraining | NotApplicable | Unjudged:
     """The training, or why it was not run."""
     training = job_of(run).training
     if training is None or training.not_run is not None:
-        reason = training.not_run if training and training.not_run else _no_result(run)
-        return unknown("training", reason, of_import(run))
+        return _missing(run, "training", training.not_run if training else None)
     return training
 
 
@@ -137,6 +151,7 @@ _READERS: Mapping[str, Callable[[SmokeRun], object]] = {
     "data": data_of,
     "training": training_of,
     "replicas": lambda run: replicas_of(run) or unknown("job", "the number of replicas is not known"),
+    "step": step_of,
     "restore": restore_of,
     "loop": loop_of,
 }

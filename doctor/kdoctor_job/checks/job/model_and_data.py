@@ -11,7 +11,7 @@ from kdoctor_job.checks.job._user_model import CHECK_THE_PATH, NO_FILE, headline
 from kdoctor_job.facts import JobRun
 
 _EXPECTED = {
-    "script": "a script that calls the fit of a Keras model",
+    "script": "a script that trains a Keras model",
     "model": "a function without arguments that returns a Keras model",
     "data": "a function without arguments that returns a dataset, a PyDataset, arrays or a generator",
     "arguments of fit": "a dictionary of arguments that fit takes together with this data",
@@ -43,6 +43,9 @@ def model_and_data(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
         yield evidence("data", job.data.kind)
         if job.strategy is not None:
             yield _of_strategy(job, run, case)
+    elif job.step:
+        yield evidence("script", f"it trains in a loop: its first step ({job.step.name}) is examined")
+        yield _of_strategy(job, run, case)
     elif case.outcome == "trained":
         yield unknown("job", "no model was given: kdoctor check --model train.py")
     elif case.outcome == "skipped":

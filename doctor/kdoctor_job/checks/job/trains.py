@@ -1,7 +1,7 @@
 from collections.abc import Iterator
 
 from kdoctor.facts import SmokeCase, SmokeRun
-from kdoctor.model import Evidence, Outcome, Severity, Unjudged
+from kdoctor.model import Evidence, Outcome, Severity
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._causes import of_end
 from kdoctor_checks.smoke._cases import describe_end, format_losses
@@ -44,11 +44,11 @@ def trains(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
     Source: https://keras.io/guides/distributed_training_with_tensorflow/
     """
     training = training_of(run)
-    unfinished = isinstance(training, Unjudged) or not (training.own_losses or training.problem)
+    unfinished = not (isinstance(training, JobTraining) and (training.own_losses or training.problem))
     if unfinished and case.outcome in ("died", "timed-out", "raised") and job_of(run).data:
         brief, explained_by = brief_end(case), of_end(run, case)
         yield finding("your model", describe_end(case), _EXPECTED, _REMEDY, brief=brief, explained_by=explained_by)
-    elif isinstance(training, Unjudged):
+    elif not isinstance(training, JobTraining):
         yield training
     elif training.problem:
         brief = headline(training.problem)

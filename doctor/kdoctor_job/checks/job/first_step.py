@@ -1,0 +1,80 @@
+from collections.abc import Iterator
+
+from kdoctor.facts import SmokeCase
+from kdoctor.model import Evidence, Outcome, Severity
+from kdoctor.text.lists import counted, some
+from kdoctor_checks.smoke._judging import evidence, finding, unknown
+from kdoctor_job.checks.job._reported import is_noise
+from kdoctor_job.checks.job._user_model import job_check
+from kdoctor_job.facts import JobStep
+
+_EXAMPLES, _GRADIENTS, _WEIGHTS = "examples of the loop", "gradients of the loop", "weights of the loop"
+_STRETCHED = 0.25
+"""Two replicas make the gradients twice as long, or half as long, if the loss is divided by another number."""
+_RANDOM = 3.0
+"""A difference of at most this many times that of another step of one device is explained by random numbers."""
+_MEAN = "Divide the loss by the global batch size: tf.nn.compute_average_loss(losses, global_batch_size=...)."
+_TWICE = "Divide the loss once: Keras divides a loss by the replicas in their scope, unless its reduction is None."
+_CLIP = "Clip after the replicas' gradients are added up: replica_context.all_reduce, tf.clip_by_global_norm, apply."
+_DISTRIBUTE = "Give strategy.run batches of strategy.experimental_distribute_dataset(dataset)."
+_USE_FIT = "Use fit, or strategy.run with batches of strategy.experimental_distribute_dataset(dataset)."
+_REMEDIES = {
+    "differ between the replicas": "Let only the optimizer assign trained variables, with gradients of all replicas.",
+    "hold NaN or infinity": "Look for a logarithm or division without a floor, and for NaN in the data.",
+}
+
+
+@job_check("job.first-step", Severity.ERROR, "job.model-and-data")
+def first_step(case: SmokeCase, step: JobStep, *, tolerance: float = 0.05) -> Iterator[Outcome]:
+    """The first step of the script's training loop on all replicas is that of one device.
+
+    Why: a loop of strategy.run is wrong without an error if every replica gets the whole batch, or if its loss is the
+    mean of a replica's examples: the optimizer adds up gradients, so they are R times too large on R replicas. The
+    script runs until a step has updated variables. Then another process runs it with one replica on the CPU, where the
+    function of that step gets the same examples, and the gradients that the optimizer gets are compared. With one
+    replica, a script may have a smaller batch: then the mean over its batches counts. The relative difference is 1e-7
+    for rounding, and 1 for a mean on two replicas. Later steps, evaluation and saving are not examined.
+    Remedy: distribute the dataset, and divide the loss by the global batch size.
+    Source: https://www.tensorflow.org/tutorials/distribute/custom_training
+    """
+    if step.alike:
+        remedy = _USE_FIT if step.of_keras else _DISTRIBUTE
+        observed = f"{step.name} gets the same on every replica, so that all do the same work"
+        brief = "every replica trains the same batch"
+        yield finding(_EXAMPLES, observed, "each replica trains other examples", remedy, brief=brief)
+    elif step.rows:
+        yield evidence(_EXAMPLES, f"{step.name} gets {' + '.join(map(str, step.rows))} of them")
+        yield _gradients(step, counted(case.replicas or 0, "replica"), tolerance)
+    else:
+        yield unknown(_EXAMPLES, f"{step.name} gets {step.unseen or 'no tensors'}, so that they are not seen")
+    wrong = dict(zip(_REMEDIES, (step.different, step.nonfinite), strict=True))
+    for what, names in wrong.items():
+        if names:
+            observed = f"{some(names)} {what} after the first step"
+            yield finding(_WEIGHTS, observed, "finite, and the same on every replica", _REMEDIES[what], brief=observed)
+    if step.updated and not any(wrong.values()):
+        yield evidence(_WEIGHTS, f"{counted(step.updated, 'variable')} updated, finite and the same on every replica")
+
+
+def _gradients(step: JobStep, replicas: str, tolerance: float) -> Outcome:
+    if step.not_compared or step.stretch is None or step.deviation is None:
+        return unknown(_GRADIENTS, f"not compared with one device: {step.not_compared or 'they are not finite'}")
+    apart = min(step.deviation, 1.0 if step.of_shares is None else step.of_shares)
+    stretched = abs(step.stretch - 1)
+    if stretched > _STRETCHED and not is_noise(stretched, step.stretch_noise):
+        brief = f"gradients are {step.stretch:.2g} times those of one device"
+        observed = f"{brief} with the same examples ({step.name})"
+        remedy = _CLIP if step.clipping else _MEAN if step.stretch > 1 else _TWICE
+        return finding(_GRADIENTS, observed, f"once, within {_STRETCHED:g}", remedy, brief=brief)
+    if apart <= tolerance:
+        brief = f"the first step of your loop equals one device's ({replicas}, within {max(apart, 1e-7):.0e})"
+        of_shares = "" if step.deviation <= tolerance else ", which gets each replica's examples separately"
+        return Evidence(subject=_GRADIENTS, observed=f"{brief}{of_shares}", brief=brief)
+    noise = step.noise or 0.0
+    if apart > _RANDOM * noise:
+        return unknown(_GRADIENTS, f"as long as those of one device, but they differ by {apart:.2g}")
+    random = f"random numbers change those of one device by {noise:.2g} as well"
+    if (step.stretch_noise or 0.0) > _STRETCHED:
+        return unknown(_GRADIENTS, random)
+    brief = f"the first step of your loop is as long as one device's ({replicas})"
+    return Evidence(subject=_GRADIENTS, observed=f"{brief}; {random}", brief=brief)

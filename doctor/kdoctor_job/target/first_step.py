@@ -1,0 +1,185 @@
+"""The first step of a script's training loop, up to which the script runs.
+
+What each replica gets, and the gradients that the optimizer applies, are noted while it runs.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import threading
+import time
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+
+import numpy as np
+import tensorflow as tf
+
+from kdoctor_job.target.random_numbers import random_numbers_fixed
+
+_MOST = 20_000
+"""Numbers of a variable that are compared."""
+_LARGEST = 50_000_000
+"""Numbers of a variable whose sparse gradient is made dense."""
+_LATE_S = 5.0
+"""Seconds for the notes of a step after the next one has begun."""
+_UNSEEN = (tf.RaggedTensor, tf.SparseTensor, tf.data.Iterator)
+Arrays = List[Any]
+Gradients = Dict[int, Tuple[Any, Any]]
+"""The gradient and the value before the step of each variable, in the order in which they are updated."""
+
+
+class StepTaken(BaseException):
+    """The first step is done. It does not derive from Exception, so that the script does not catch it."""
+
+
+class FirstStep:
+    """Notes the first step that takes a gradient."""
+
+    applies = True
+    """Whether the optimizer updates the variables."""
+
+    def __init__(self, strategy: Any) -> None:
+        self.strategy = strategy
+        """Whose ``run`` is meant."""
+        self.name = ""
+        """The function of the step."""
+        self.inputs: Dict[int, Arrays] = {}
+        """The tensors that each replica gets; empty before the step."""
+        self.unseen = ""
+        """What it gets whose examples are not seen."""
+        self.optimizers: Dict[int, Any] = {}
+        """Those that update variables, by their ids."""
+        self.trains = False
+        """Whether Keras takes a step now (``train_on_batch``)."""
+        self.of_keras = False
+        """Whether it has taken this one."""
+        self.end_process: Callable[[], object] = lambda: None
+        self._ends = threading.Lock()
+        self._takes_gradient = False
+        self._gradients: Dict[str, Dict[int, Any]] = {}
+        """By device. None are not noted yet."""
+        self._orders: Dict[str, Iterator[int]] = {}
+        self._thread: Optional[int] = None
+
+    @property
+    def gradients(self) -> Gradients:
+        """Those that the optimizers apply on the first device."""
+        first = self._gradients[min(self._gradients)] if self._gradients else {}
+        return {number: pair for number, pair in first.items() if pair is not None}
+
+    def run(
+        self, inherited: Callable[..., Any], strategy: Any, function: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        """``strategy.run``, which ends the script if it takes a gradient.
+
+        Raises:
+            StepTaken: it did. If a ``tf.function`` is traced, it is raised when that returns.
+        """
+        self.of_keras = self.trains
+        self._thread = threading.get_ident() if tf.inside_function() else None
+        result = self._call(inherited, strategy, function, args, kwargs)
+        if self.inputs and self._thread is None:
+            raise StepTaken
+        return result
+
+    def _call(self, inherited: Callable[..., Any], strategy: Any, function: Any, args: Any, kwargs: Any) -> Any:
+        """``strategy.run`` with notes, and with random numbers that are the same on each replica."""
+        self._takes_gradient = False
+        self._orders.clear()
+        with random_numbers_fixed():
+            return inherited(strategy, self._noting(function), args, kwargs)
+
+    def _noting(self, function: Any) -> Any:
+        autograph = tf.__internal__.autograph
+        converted = autograph.tf_convert(function, autograph.control_status_ctx(), convert_by_default=False)
+
+        def noting(*args: Any, **kwargs: Any) -> Any:
+            result = converted(*args, **kwargs)
+            if self._takes_gradient:
+                self.name = getattr(function, "__name__", type(function).__name__)
+                replica = tf.convert_to_tensor(tf.distribute.get_replica_context().replica_id_in_sync_group)
+                tf.numpy_function(self._note_inputs, [replica, *self._tensors((args, kwargs))], [])
+            return result
+
+        return tf.autograph.experimental.do_not_convert(noting)
+
+    def _tensors(self, given: Any) -> List[Any]:
+        leaves = tf.nest.flatten(given)
+        self.unseen = next((type(leaf).__name__ for leaf in leaves if isinstance(leaf, _UNSEEN)), "")
+        return [leaf for leaf in leaves if tf.is_tensor(leaf) and not isinstance(leaf, _UNSEEN)]
+
+    def _note_inputs(self, replica: Any, *tensors: Any) -> None:
+        if int(replica) in self.inputs:
+            if not self.optimizers:
+                self._end_second()
+            return
+        self.inputs[int(replica)] = [np.array(tensor) for tensor in tensors]
+        if self._thread is not None:
+            thread, self._thread = self._thread, None
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(StepTaken))
+
+    def _end_second(self) -> None:
+        """End the process in a second step: a ``tf.function`` that takes all of them does not return for long."""
+        if self._ends.acquire(blocking=False):
+            deadline = time.monotonic() + _LATE_S
+            while time.monotonic() < deadline and any(None in some.values() for some in self._gradients.values()):
+                time.sleep(_LATE_S / 100)
+            self.end_process()
+
+    def gradient_of(self, taken: Callable[..., Any]) -> Callable[..., Any]:
+        """``GradientTape.gradient``, which is seen."""
+
+        def gradient(*args: Any, **kwargs: Any) -> Any:
+            self._takes_gradient = True
+            return taken(*args, **kwargs)
+
+        return gradient
+
+    def of_train_on_batch(self, train_on_batch: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """``train_on_batch``, whose step this is."""
+        self.trains = True
+        try:
+            return train_on_batch(*args, **kwargs)
+        finally:
+            self.trains = False
+
+    def attributes_of(self, kind: Any) -> Callable[[Any, str], Any]:
+        """``__getattribute__`` of optimizers. XLA, which Keras 2 uses for their steps, has no place for notes."""
+        inherited = kind.__getattribute__
+
+        def attribute(optimizer: Any, name: str) -> Any:
+            found = inherited(optimizer, name)
+            if name != "update_step":
+                return False if name == "jit_compile" else found
+            self.optimizers[id(optimizer)] = optimizer
+            return self._update_step(found)
+
+        return attribute
+
+    def _update_step(self, found: Callable[..., Any]) -> Any:
+        """Notes the gradient of the variable on each device."""
+
+        def update(gradient: Any, variable: Any, *more: Any) -> Any:
+            device = variable.device
+            number = next(self._orders.setdefault(device, itertools.count()))
+            size = variable.shape.num_elements()
+            if not isinstance(gradient, tf.IndexedSlices) or size <= _LARGEST:
+                some = slice(None, None, 1 + size // _MOST)
+                pair = [tf.reshape(tf.convert_to_tensor(one), [-1])[some] for one in (gradient, variable)]
+                pair = [tf.cast(one, tf.float32) for one in pair]
+
+                def note(*values: Any) -> None:
+                    self._note(device, number, values)
+
+                self._gradients.setdefault(device, {}).setdefault(number, None)
+                tf.numpy_function(note, pair, [])
+            return found(gradient, variable, *more) if self.applies else None
+
+        return tf.autograph.experimental.do_not_convert(update)
+
+    def _note(self, device: str, number: int, values: Sequence[Any]) -> None:
+        gradients = self._gradients[device]
+        if gradients[number] is not None:
+            self._end_second()
+        else:
+            gradients[number] = np.array(values[0]), np.array(values[1])

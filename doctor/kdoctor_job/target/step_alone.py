@@ -1,0 +1,223 @@
+"""The first step of a training loop on one device: another process runs the script, with one replica on the CPU.
+
+In place of its first step, the function of the step gets the examples of each replica, and then all of them, in batches
+of the size that the script has with one replica. The optimizer does not apply these gradients.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import pickle
+import random
+from typing import Any, Callable, Dict, List
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.python.distribute import values
+
+from kdoctor_job.target.first_step import Arrays, FirstStep, Gradients, StepTaken
+from kdoctor_job.target.model import clipping_of
+from kdoctor_job.target.resuming import SHOWN
+from kdoctor_job.target.strategies import replace_own
+from kdoctor_target.runner.case import Case
+from kdoctor_target.training.replicas import make_strategy
+from kdoctor_target.training.workers import Cluster, Facts, Task
+
+_ROLE = "alone"
+_SEED = 7
+_TRIES = 12
+"""How often a step is repeated whose update is skipped: a loss scale is halved each time."""
+_EQUAL = 1e-5
+"""Relative difference of values that count as equal before the step."""
+
+
+def seed() -> None:
+    """Let this process draw as the other one does. Keras, which may not be imported yet, takes its seeds from these."""
+    random.seed(_SEED)
+    np.random.seed(_SEED)  # noqa: NPY002
+    tf.random.set_seed(_SEED)
+
+
+def examine(step: FirstStep, alone: Alone | None) -> Facts:
+    """What the step of the replicas was, as facts of ``JobStep``."""
+    rows, batched = batch_of(step.inputs)
+    facts: Facts = {
+        "name": step.name,
+        "of_keras": step.of_keras,
+        "rows": rows,
+        "alike": not rows and bool(batched) and not step.unseen,
+        "unseen": step.unseen,
+        "updated": len(step.gradients),
+        "clipping": [text for one in step.optimizers.values() for text in clipping_of(one) or ()],
+        **_variables(),
+    }
+    if alone is None:
+        return {**facts, "not_compared": "this system cannot fork processes"}
+    if not rows or step.unseen:
+        return facts
+    if not step.gradients:
+        of = "" if step.optimizers else " with an optimizer of Keras"
+        return {**facts, "not_compared": f"its first step updates no variables{of}"}
+    return {**facts, **alone.compare(step, rows, batched)}
+
+
+def _variables() -> Facts:
+    """The trained variables that are wrong after the step."""
+    different, nonfinite = set(), set()
+    for one in gc.get_objects():
+        if isinstance(one, values.MirroredVariable) and one.trainable and one.dtype.is_floating:
+            copies = [copy.numpy() for copy in one.values]
+            if not all(np.isfinite(copy).all() for copy in copies):
+                nonfinite.add(one.name)
+            elif any(_apart(copy, copies[0]) > _EQUAL for copy in copies[1:]):
+                different.add(one.name)
+    return {"different": sorted(different)[:SHOWN], "nonfinite": sorted(nonfinite)[:SHOWN]}
+
+
+class Alone:
+    """The other process, which is forked before a device is used, and waits."""
+
+    def __init__(self, case: Case, run_script: Callable[[FirstStep], object]) -> None:
+        self._case = case
+        self._files = case.file("replicas"), case.file("one-device")
+        self._run_script = run_script
+        self._cluster = Cluster(case, separate_files=True)
+        self._told, self._tell = os.pipe()
+        self._cluster.start(Task(_ROLE, 0), self._wait, with_config=False)
+
+    def dismiss(self) -> None:
+        """Let the process end."""
+        for end in (self._tell, self._told):
+            with contextlib.suppress(OSError):
+                os.close(end)
+        self._cluster.wait(1.0)
+
+    def compare(self, step: FirstStep, rows: List[int], batched: List[bool]) -> Facts:
+        """How the step differs from one device's, as facts of ``JobStep``."""
+        with self._files[0].open("wb") as file:
+            pickle.dump((step.inputs, rows, batched), file)
+        os.write(self._tell, b"1")
+        (done,) = self._cluster.wait(self._case.deadline_s / 3)
+        if done["outcome"] != "trained" or not self._files[1].exists():
+            reason = done.get("error_message") or f"the process {done['outcome']}"
+            return {"not_compared": f"one device did not take it: {reason}"}
+        with self._files[1].open("rb") as file:
+            return compared(step.gradients, *pickle.load(file))  # noqa: S301 - written by the other process
+
+    def _wait(self, case: Case, _: Task) -> None:
+        os.close(self._tell)
+        if not os.read(self._told, 1):
+            return
+        tf.config.set_visible_devices([], "GPU")
+        case.devices_kind, case.replicas = "cpu", 1
+        strategy = make_strategy(case)
+        replace_own(strategy)
+        with self._files[0].open("rb") as file:
+            step = StepAlone(strategy, *pickle.load(file))  # noqa: S301 - written by the other process
+        tf.config.run_functions_eagerly(True)  # noqa: FBT003 - TensorFlow's signature
+        seed()
+        with contextlib.suppress(StepTaken):
+            self._run_script(step)
+        if step.found:
+            with self._files[1].open("wb") as file:
+                pickle.dump(step.found, file)
+
+
+class StepAlone(FirstStep):
+    """The first step on one replica, and its function with other examples."""
+
+    applies = False
+
+    def __init__(self, strategy: Any, replicas: Dict[int, Arrays], rows: List[int], batched: List[bool]) -> None:
+        super().__init__(strategy)
+        self._replicas = [replicas[number] for number in sorted(replicas)]
+        self._rows = rows
+        self._batched = batched
+        self.found: Any = None
+        """Gradients of the script's step, of the function with each replica's examples, of the first of them again,
+        and of all in batches."""
+
+    def run(
+        self, inherited: Callable[..., Any], strategy: Any, function: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        """``strategy.run``, and the same with the other examples if it updates variables.
+
+        Raises:
+            StepTaken: it does.
+        """
+        result = self._call(inherited, strategy, function, args, kwargs)
+        if not self.inputs:
+            return result
+        begin, own = self.gradients, self.inputs[0]
+
+        def gradients_of(arrays: Arrays) -> Gradients:
+            rest, leaves = iter(map(tf.constant, arrays)), tf.nest.flatten((args, kwargs))
+            given = [next(rest) if tf.is_tensor(leaf) else leaf for leaf in leaves]
+            for _ in range(_TRIES):
+                self._gradients, self.inputs = {}, {}
+                self._call(inherited, strategy, function, *tf.nest.pack_sequence_as((args, kwargs), given))
+                if self.gradients:
+                    break
+            return self.gradients
+
+        shares = [gradients_of(arrays) for arrays in (*self._replicas, self._replicas[0])]
+        whole = [np.concatenate(all_) if many else all_[0] for all_, many in zip(zip(*self._replicas), self._batched)]
+        size, total = len(own[self._batched.index(True)]), sum(self._rows)
+        batches = range(0, total, size) if total % size == 0 else []
+        alone = [
+            gradients_of([one[at : at + size] if many else one for one, many in zip(whole, self._batched)])
+            for at in batches
+        ]
+        self.found = begin, shares[:-1], shares[-1], alone
+        raise StepTaken
+
+
+def batch_of(inputs: Dict[int, Arrays]) -> Any:
+    """The examples of each replica, and for each tensor whether it has one row for each of them.
+
+    No rows if the replicas get the same tensors, or none.
+    """
+    replicas = [inputs[number] for number in sorted(inputs)]
+    apart = [len(one) == 1 or not all(np.array_equal(one[0], other) for other in one[1:]) for one in zip(*replicas)]
+    first = next((n for n, one in enumerate(zip(*replicas)) if apart[n] and one[0].ndim), None)
+    if first is None:
+        return [], [False for _ in apart]
+    rows = [len(arrays[first]) for arrays in replicas]
+    return rows, [[len(part) if part.ndim else None for part in one] == rows for one in zip(*replicas)]
+
+
+def compared(
+    replicas: Gradients, begin: Gradients, shares: List[Gradients], again: Gradients, batches: List[Gradients]
+) -> Facts:
+    """Compare the gradients that are applied on the replicas with those of one device."""
+    if not batches:
+        return {"not_compared": "with one replica, its batch does not divide that of the replicas"}
+    if any(one.keys() != replicas.keys() for one in (begin, *shares, again, *batches)):
+        return {"not_compared": "with one replica, it updates other variables"}
+    if _apart(_vector(replicas, 1), _vector(begin, 1)) > _EQUAL:
+        return {"not_compared": "its variables begin with other values in another process: set a seed"}
+    found, first, sum_ = _vector(replicas), _vector(shares[0]), sum(map(_vector, shares))
+    mean = sum(map(_vector, batches)) / len(batches)
+    if not mean.any() or not sum_.any():
+        return {"not_compared": "the gradients of one device are zero"}
+    return {
+        "stretch": _along(found, mean),
+        "stretch_noise": abs(_along(_vector(again), first) - 1),
+        "deviation": _apart(found, mean),
+        "of_shares": _apart(found, _along(found, sum_) * sum_),
+        "noise": _apart(_vector(again), first),
+    }
+
+
+def _vector(gradients: Gradients, part: int = 0) -> Any:
+    return np.concatenate([gradients[number][part] for number in sorted(gradients)]).astype("float64")
+
+
+def _along(one: Any, other: Any) -> float:
+    return float(one @ other / max(other @ other, 1e-30))
+
+
+def _apart(one: Any, other: Any) -> float:
+    return float(np.linalg.norm(one - other) / max(np.linalg.norm(other), 1e-30))

@@ -1,0 +1,59 @@
+"""Which examples the replicas of a loop get, and their gradients compared with one device."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from helpers.cases import cases
+
+pytestmark = pytest.mark.tensorflow
+
+X, Y = np.arange(8.0).reshape(4, 2), np.ones(4)
+RATE = np.array(0.1)
+
+
+@cases(
+    ({0: [X[:2], Y[:2], RATE], 1: [X[2:], Y[2:], RATE]}, ([2, 2], [True, True, False])),
+    ({1: [X[2:]], 0: [X[:2]]}, ([2, 2], [True])),
+    ({0: [X[:3], Y], 1: [X[3:], Y]}, ([3, 1], [True, False])),
+    ({0: [X, Y], 1: [X, Y]}, ([], [False, False])),
+    ({0: [X, RATE]}, ([4], [True, False])),
+    ({0: [], 1: []}, ([], [])),
+    ({0: [RATE], 1: [2 * RATE]}, ([], [False])),
+)
+def test_examples_of_each_replica(inputs: dict[int, list[Any]], expected: Any) -> None:
+    from kdoctor_job.target.step_alone import batch_of
+
+    assert batch_of(inputs) == expected
+
+
+def gradients(*values: float, begin: float = 1.0) -> dict[int, Any]:
+    return {0: (np.array(values[:1]), np.array([begin])), 3: (np.array(values[1:]), np.array([begin]))}
+
+
+TWO = [gradients(2, 0), gradients(0, 4)]
+"""Of the examples of two replicas; their mean is (1, 2)."""
+
+
+@cases(
+    (gradients(1, 2), [gradients(1, 2)], {"stretch": 1.0, "deviation": 0.0, "of_shares": 0.0, "noise": 0.0}),
+    (gradients(2, 4), [gradients(1, 2)], {"stretch": 2.0, "deviation": 1.0, "of_shares": 0.0}),
+    (gradients(1, 2), TWO, {"stretch": 1.0, "deviation": 0.0}),
+    (gradients(2, 4), [gradients(3, 1)], {"stretch": 1.0, "of_shares": 0.0}),
+    (gradients(1, 2), [], {"not_compared": "with one replica, its batch does not divide that of the replicas"}),
+    (gradients(1, 2), [{}], {"not_compared": "with one replica, it updates other variables"}),
+    (gradients(1, 2), [gradients(0, 0)], {"not_compared": "the gradients of one device are zero"}),
+)
+def test_gradients_beside_those_of_one_device(replicas: Any, batches: Any, expected: dict[str, Any]) -> None:
+    from kdoctor_job.target.step_alone import compared
+
+    found = compared(replicas, gradients(9, 9), TWO, TWO[0], batches)
+    assert {name: found.get(name) for name in expected} == pytest.approx(expected)
+
+
+def test_other_values_before_the_step_are_not_compared() -> None:
+    from kdoctor_job.target.step_alone import compared
+
+    found = compared(gradients(1, 2), gradients(1, 2, begin=1.1), TWO, TWO[0], TWO)
+    assert "set a seed" in found["not_compared"]

@@ -285,8 +285,6 @@ class JobStep:
     """What the step got whose examples are not seen, such as an iterator; empty if they are."""
     updated: int = 0
     """Variables that the optimizer updated."""
-    clipping: tuple[str, ...] = ()
-    """How it clips gradients: ``clipnorm=1``."""
     different: tuple[str, ...] = ()
     """Trained variables that differ between the replicas after the step, at most six."""
     nonfinite: tuple[str, ...] = ()
@@ -301,6 +299,8 @@ class JobStep:
     """The size of their difference, relative to the one device's."""
     of_shares: float | None = None
     """The same from the sum of those that one device computes from each replica's share, as if both were as long."""
+    of_whole: float | None = None
+    """The same from those that it computes from all at once."""
     noise: float | None = None
     """The same between two steps of one device with equal examples."""
 

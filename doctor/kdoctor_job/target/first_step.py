@@ -47,15 +47,15 @@ class FirstStep:
         """The tensors that each replica gets; empty before the step."""
         self.unseen = ""
         """What it gets whose examples are not seen."""
-        self.optimizers: Dict[int, Any] = {}
-        """Those that update variables, by their ids."""
+        self.is_optimized = False
+        """Whether an optimizer of Keras updates variables."""
         self.trains = False
         """Whether Keras takes a step now (``train_on_batch``)."""
         self.of_keras = False
         """Whether it has taken this one."""
         self.end_process: Callable[[], object] = lambda: None
         self._ends = threading.Lock()
-        self._takes_gradient = False
+        self._takes_gradient = self._has_updated = False
         self._gradients: Dict[str, Dict[int, Any]] = {}
         """By device. None are not noted yet."""
         self._orders: Dict[str, Iterator[int]] = {}
@@ -84,7 +84,7 @@ class FirstStep:
 
     def _call(self, inherited: Callable[..., Any], strategy: Any, function: Any, args: Any, kwargs: Any) -> Any:
         """``strategy.run`` with notes, and with random numbers that are the same on each replica."""
-        self._takes_gradient = False
+        self._takes_gradient = self._has_updated = False
         self._orders.clear()
         with random_numbers_fixed():
             return inherited(strategy, self._noting(function), args, kwargs)
@@ -110,7 +110,7 @@ class FirstStep:
 
     def _note_inputs(self, replica: Any, *tensors: Any) -> None:
         if int(replica) in self.inputs:
-            if not self.optimizers:
+            if not self.is_optimized:
                 self._end_second()
             return
         self.inputs[int(replica)] = [np.array(tensor) for tensor in tensors]
@@ -130,7 +130,7 @@ class FirstStep:
         """``GradientTape.gradient``, which is seen."""
 
         def gradient(*args: Any, **kwargs: Any) -> Any:
-            self._takes_gradient = True
+            self._takes_gradient, self._has_updated = True, bool(self._orders)
             return taken(*args, **kwargs)
 
         return gradient
@@ -151,7 +151,7 @@ class FirstStep:
             found = inherited(optimizer, name)
             if name != "update_step":
                 return False if name == "jit_compile" else found
-            self.optimizers[id(optimizer)] = optimizer
+            self.is_optimized = True
             return self._update_step(found)
 
         return attribute
@@ -160,6 +160,8 @@ class FirstStep:
         """Notes the gradient of the variable on each device."""
 
         def update(gradient: Any, variable: Any, *more: Any) -> Any:
+            if self._has_updated:  # what one device has then depends on its batches
+                return found(gradient, variable, *more) if self.applies else None
             device = variable.device
             number = next(self._orders.setdefault(device, itertools.count()))
             size = variable.shape.num_elements()

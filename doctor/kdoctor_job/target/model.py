@@ -34,7 +34,7 @@ def examine_model(model: Any, strategy: Any) -> Facts:
     facts["normalisations"] = [layer.name for layer in normalisations(model)]
     if optimizer is not None:
         facts["compiled_in"] = _place(_strategy_of_optimizer(optimizer), strategy)
-        facts.update(_learning_rate(optimizer), clipping=clipping_of(optimizer))
+        facts.update(_learning_rate(optimizer), clipping=_clipping(optimizer))
     keras = keras_of(model)
     facts["keras"] = f"{keras.__name__.partition('.')[0]} {getattr(keras, '__version__', '')}".strip()
     facts["steps_per_execution"] = steps_per_execution(model)
@@ -98,7 +98,7 @@ def _learning_rate(optimizer: Any) -> Facts:
     return facts
 
 
-def clipping_of(optimizer: Any) -> Optional[List[str]]:
+def _clipping(optimizer: Any) -> Optional[List[str]]:
     """The clipping of an optimizer and of the one that it wraps; None if the inner one does not report it."""
     inner = getattr(optimizer, "inner_optimizer", optimizer)
     if not all(hasattr(inner, name) for name in CLIPPING):

@@ -11,14 +11,15 @@ import gc
 import os
 import pickle
 import random
-from typing import Any, Callable, Dict, List
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, List, Optional
 
 import numpy as np
 import tensorflow as tf
 from tensorflow.python.distribute import values
+from tensorflow.python.ops import resource_variable_ops
 
 from kdoctor_job.target.first_step import Arrays, FirstStep, Gradients, StepTaken
-from kdoctor_job.target.model import clipping_of
 from kdoctor_job.target.resuming import SHOWN
 from kdoctor_job.target.strategies import replace_own
 from kdoctor_target.runner.case import Case
@@ -50,7 +51,6 @@ def examine(step: FirstStep, alone: Alone | None) -> Facts:
         "alike": not rows and bool(batched) and not step.unseen,
         "unseen": step.unseen,
         "updated": len(step.gradients),
-        "clipping": [text for one in step.optimizers.values() for text in clipping_of(one) or ()],
         **_variables(),
     }
     if alone is None:
@@ -58,7 +58,7 @@ def examine(step: FirstStep, alone: Alone | None) -> Facts:
     if not rows or step.unseen:
         return facts
     if not step.gradients:
-        of = "" if step.optimizers else " with an optimizer of Keras"
+        of = "" if step.is_optimized else " with an optimizer of Keras"
         return {**facts, "not_compared": f"its first step updates no variables{of}"}
     return {**facts, **alone.compare(step, rows, batched)}
 
@@ -70,9 +70,9 @@ def _variables() -> Facts:
         if isinstance(one, values.MirroredVariable) and one.trainable and one.dtype.is_floating:
             copies = [copy.numpy() for copy in one.values]
             if not all(np.isfinite(copy).all() for copy in copies):
-                nonfinite.add(one.name)
+                nonfinite.add(one.name.partition(":")[0])
             elif any(_apart(copy, copies[0]) > _EQUAL for copy in copies[1:]):
-                different.add(one.name)
+                different.add(one.name.partition(":")[0])
     return {"different": sorted(different)[:SHOWN], "nonfinite": sorted(nonfinite)[:SHOWN]}
 
 
@@ -104,7 +104,7 @@ class Alone:
             reason = done.get("error_message") or f"the process {done['outcome']}"
             return {"not_compared": f"one device did not take it: {reason}"}
         with self._files[1].open("rb") as file:
-            return compared(step.gradients, *pickle.load(file))  # noqa: S301 - written by the other process
+            return compared(step.gradients, pickle.load(file))  # noqa: S301 - written by the other process
 
     def _wait(self, case: Case, _: Task) -> None:
         os.close(self._tell)
@@ -125,6 +125,22 @@ class Alone:
                 pickle.dump(step.found, file)
 
 
+@dataclass
+class OneDevice:
+    """Gradients on one device, and the values of the variables before."""
+
+    begin: Gradients
+    """Those of the script's own step."""
+    shares: List[Gradients]
+    """With the examples of each replica."""
+    again: Gradients
+    """With those of the first one again."""
+    batches: List[Gradients]
+    """With all, in batches of the script's size; none if that does not divide their number."""
+    at_once: Gradients = field(default_factory=dict)
+    """With all at once, if the function takes them."""
+
+
 class StepAlone(FirstStep):
     """The first step on one replica, and its function with other examples."""
 
@@ -135,9 +151,7 @@ class StepAlone(FirstStep):
         self._replicas = [replicas[number] for number in sorted(replicas)]
         self._rows = rows
         self._batched = batched
-        self.found: Any = None
-        """Gradients of the script's step, of the function with each replica's examples, of the first of them again,
-        and of all in batches."""
+        self.found: Optional[OneDevice] = None
 
     def run(
         self, inherited: Callable[..., Any], strategy: Any, function: Any, args: Any = (), kwargs: Any = None
@@ -147,6 +161,8 @@ class StepAlone(FirstStep):
         Raises:
             StepTaken: it does.
         """
+        kind = resource_variable_ops.ResourceVariable
+        before = [(one, one.numpy()) for one in gc.get_objects() if isinstance(one, kind)]
         result = self._call(inherited, strategy, function, args, kwargs)
         if not self.inputs:
             return result
@@ -157,6 +173,8 @@ class StepAlone(FirstStep):
             given = [next(rest) if tf.is_tensor(leaf) else leaf for leaf in leaves]
             for _ in range(_TRIES):
                 self._gradients, self.inputs = {}, {}
+                for variable, value in before:
+                    variable.assign(value)
                 self._call(inherited, strategy, function, *tf.nest.pack_sequence_as((args, kwargs), given))
                 if self.gradients:
                     break
@@ -170,7 +188,9 @@ class StepAlone(FirstStep):
             gradients_of([one[at : at + size] if many else one for one, many in zip(whole, self._batched)])
             for at in batches
         ]
-        self.found = begin, shares[:-1], shares[-1], alone
+        self.found = OneDevice(begin, shares[:-1], shares[-1], alone)
+        with contextlib.suppress(Exception):  # the function may need batches of its size
+            self.found.at_once = gradients_of(whole)
         raise StepTaken
 
 
@@ -188,26 +208,26 @@ def batch_of(inputs: Dict[int, Arrays]) -> Any:
     return rows, [[len(part) if part.ndim else None for part in one] == rows for one in zip(*replicas)]
 
 
-def compared(
-    replicas: Gradients, begin: Gradients, shares: List[Gradients], again: Gradients, batches: List[Gradients]
-) -> Facts:
+def compared(replicas: Gradients, alone: OneDevice) -> Facts:
     """Compare the gradients that are applied on the replicas with those of one device."""
-    if not batches:
+    if not alone.batches:
         return {"not_compared": "with one replica, its batch does not divide that of the replicas"}
-    if any(one.keys() != replicas.keys() for one in (begin, *shares, again, *batches)):
+    if any(one.keys() != replicas.keys() for one in (alone.begin, *alone.shares, alone.again, *alone.batches)):
         return {"not_compared": "with one replica, it updates other variables"}
-    if _apart(_vector(replicas, 1), _vector(begin, 1)) > _EQUAL:
+    if _apart(_vector(replicas, 1), _vector(alone.begin, 1)) > _EQUAL:
         return {"not_compared": "its variables begin with other values in another process: set a seed"}
-    found, first, sum_ = _vector(replicas), _vector(shares[0]), sum(map(_vector, shares))
-    mean = sum(map(_vector, batches)) / len(batches)
+    found, first, sum_ = _vector(replicas), _vector(alone.shares[0]), sum(map(_vector, alone.shares))
+    mean = sum(map(_vector, alone.batches)) / len(alone.batches)
+    whole = _vector(alone.at_once) if alone.at_once.keys() == replicas.keys() else mean
     if not mean.any() or not sum_.any():
         return {"not_compared": "the gradients of one device are zero"}
     return {
         "stretch": _along(found, mean),
-        "stretch_noise": abs(_along(_vector(again), first) - 1),
+        "stretch_noise": abs(_along(_vector(alone.again), first) - 1),
         "deviation": _apart(found, mean),
         "of_shares": _apart(found, _along(found, sum_) * sum_),
-        "noise": _apart(_vector(again), first),
+        "of_whole": _apart(found, _along(found, whole) * whole),
+        "noise": _apart(_vector(alone.again), first),
     }
 
 

@@ -46,14 +46,14 @@ TWO = [gradients(2, 0), gradients(0, 4)]
     (gradients(1, 2), [gradients(0, 0)], {"not_compared": "the gradients of one device are zero"}),
 )
 def test_gradients_beside_those_of_one_device(replicas: Any, batches: Any, expected: dict[str, Any]) -> None:
-    from kdoctor_job.target.step_alone import compared
+    from kdoctor_job.target.step_alone import OneDevice, compared
 
-    found = compared(replicas, gradients(9, 9), TWO, TWO[0], batches)
+    found = compared(replicas, OneDevice(gradients(9, 9), TWO, TWO[0], batches, gradients(2, 4)))
     assert {name: found.get(name) for name in expected} == pytest.approx(expected)
 
 
 def test_other_values_before_the_step_are_not_compared() -> None:
-    from kdoctor_job.target.step_alone import compared
+    from kdoctor_job.target.step_alone import OneDevice, compared
 
-    found = compared(gradients(1, 2), gradients(1, 2, begin=1.1), TWO, TWO[0], TWO)
+    found = compared(gradients(1, 2), OneDevice(gradients(1, 2, begin=1.1), TWO, TWO[0], TWO))
     assert "set a seed" in found["not_compared"]

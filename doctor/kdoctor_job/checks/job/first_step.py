@@ -11,15 +11,16 @@ from kdoctor_job.facts import JobStep
 _EXAMPLES, _GRADIENTS, _WEIGHTS = "examples of the loop", "gradients of the loop", "weights of the loop"
 _STRETCHED = 0.25
 """Two replicas make the gradients twice as long, or half as long, if the loss is divided by another number."""
-_RANDOM = 3.0
-"""A difference of at most this many times that of another step of one device is explained by random numbers."""
-_MEAN = "Divide the loss by the global batch size: tf.nn.compute_average_loss(losses, global_batch_size=...)."
-_TWICE = "Divide the loss once: Keras divides a loss by the replicas in their scope, unless its reduction is None."
-_CLIP = "Clip after the replicas' gradients are added up: replica_context.all_reduce, tf.clip_by_global_norm, apply."
+_TOO_LONG = (
+    "Divide the loss by the global batch size (tf.nn.compute_average_loss) and model.losses by the replicas. Clip only "
+    "the sum of all replicas."
+)
+_TOO_SHORT = "Divide the loss once: Keras divides a loss by the replicas in their scope, unless its reduction is None."
+_OTHER = "Divide what is not a sum over examples by the replicas: tf.nn.scale_regularization_loss(sum(model.losses))."
 _DISTRIBUTE = "Give strategy.run batches of strategy.experimental_distribute_dataset(dataset)."
 _USE_FIT = "Use fit, or strategy.run with batches of strategy.experimental_distribute_dataset(dataset)."
 _REMEDIES = {
-    "differ between the replicas": "Let only the optimizer assign trained variables, with gradients of all replicas.",
+    "differ between the replicas": "Make the optimizer in strategy.scope(), and let only it assign weights.",
     "hold NaN or infinity": "Look for a logarithm or division without a floor, and for NaN in the data.",
 }
 
@@ -50,8 +51,9 @@ def first_step(case: SmokeCase, step: JobStep, *, tolerance: float = 0.05) -> It
     wrong = dict(zip(_REMEDIES, (step.different, step.nonfinite), strict=True))
     for what, names in wrong.items():
         if names:
+            brief = f"they {what} after the first step"
             observed = f"{some(names)} {what} after the first step"
-            yield finding(_WEIGHTS, observed, "finite, and the same on every replica", _REMEDIES[what], brief=observed)
+            yield finding(_WEIGHTS, observed, "finite, and the same on every replica", _REMEDIES[what], brief=brief)
     if step.updated and not any(wrong.values()):
         yield evidence(_WEIGHTS, f"{counted(step.updated, 'variable')} updated, finite and the same on every replica")
 
@@ -59,21 +61,22 @@ def first_step(case: SmokeCase, step: JobStep, *, tolerance: float = 0.05) -> It
 def _gradients(step: JobStep, replicas: str, tolerance: float) -> Outcome:
     if step.not_compared or step.stretch is None or step.deviation is None:
         return unknown(_GRADIENTS, f"not compared with one device: {step.not_compared or 'they are not finite'}")
-    apart = min(step.deviation, 1.0 if step.of_shares is None else step.of_shares)
-    stretched = abs(step.stretch - 1)
+    distances = (step.deviation, step.of_shares, step.of_whole)
+    apart, stretched = min(one for one in distances if one is not None), abs(step.stretch - 1)
+    remedy = ""
     if stretched > _STRETCHED and not is_noise(stretched, step.stretch_noise):
-        brief = f"gradients are {step.stretch:.2g} times those of one device"
-        observed = f"{brief} with the same examples ({step.name})"
-        remedy = _CLIP if step.clipping else _MEAN if step.stretch > 1 else _TWICE
-        return finding(_GRADIENTS, observed, f"once, within {_STRETCHED:g}", remedy, brief=brief)
+        brief = f"they are {step.stretch:.2g} times those of one device"
+        remedy = _TOO_LONG if step.stretch > 1 else _TOO_SHORT
+    elif apart > tolerance and not is_noise(apart, step.noise):
+        brief, remedy = f"they differ from those of one device by {apart:.2g}", _OTHER
+    if remedy:
+        expected = "those of one device with the same examples"
+        return finding(_GRADIENTS, f"{brief} ({step.name})", expected, remedy, brief=brief)
     if apart <= tolerance:
         brief = f"the first step of your loop equals one device's ({replicas}, within {max(apart, 1e-7):.0e})"
-        of_shares = "" if step.deviation <= tolerance else ", which gets each replica's examples separately"
-        return Evidence(subject=_GRADIENTS, observed=f"{brief}{of_shares}", brief=brief)
-    noise = step.noise or 0.0
-    if apart > _RANDOM * noise:
-        return unknown(_GRADIENTS, f"as long as those of one device, but they differ by {apart:.2g}")
-    random = f"random numbers change those of one device by {noise:.2g} as well"
+        batches = "" if step.deviation <= tolerance else ", up to how examples are put together in batches"
+        return Evidence(subject=_GRADIENTS, observed=f"{brief}{batches}", brief=brief)
+    random = f"random numbers change those of one device by {step.noise or 0.0:.2g} as well"
     if (step.stretch_noise or 0.0) > _STRETCHED:
         return unknown(_GRADIENTS, random)
     brief = f"the first step of your loop is as long as one device's ({replicas})"

@@ -303,6 +303,33 @@ def test_model_of_a_user_reports_its_memory(record: Record, tmp_path: Path) -> N
     assert result["status"] != "fail"
 
 
+OWN_STEPS = """
+strategy = tf.distribute.MirroredStrategy()
+
+def step(x, y):
+    with tf.GradientTape() as tape:
+        losses = tf.reduce_mean(tf.math.squared_difference(y, model(x, training=True)), -1)
+        loss = tf.nn.compute_average_loss(losses)
+    gradients = tape.gradient(loss, model.trainable_variables)
+    model.optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+
+train = tf.function(lambda x, y: strategy.run(step, args=(x, y)))
+for batch in strategy.experimental_distribute_dataset(data()):
+    train(*batch)
+"""
+
+
+def test_first_step_of_a_loop_is_that_of_the_cpu(record: Record, tmp_path: Path) -> None:
+    if not HAS_TENSORFLOW:
+        pytest.skip("TensorFlow is not installed, and kdoctor examines models of TensorFlow jobs only")
+    (tmp_path / "job.py").write_text(JOB, encoding="utf-8")
+    (tmp_path / "train.py").write_text(SCRIPT.replace("model.fit(data(), epochs=90)", OWN_STEPS), encoding="utf-8")
+    options = ("--model", "train.py", "--format", "json", "--select", "job")
+    result = run_kdoctor(record, "check", *options, *on_gpus(), folder=tmp_path).results["job.first-step"]
+    record.row("First step", status=result["status"], said=str(result["evidence"]), reason=result["reason"])
+    assert result["status"] == "pass", result
+
+
 @pytest.mark.parametrize(
     ("checks", "options"),
     [

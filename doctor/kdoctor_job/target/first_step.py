@@ -45,6 +45,8 @@ class FirstStep:
         """The function of the step."""
         self.inputs: Dict[int, Arrays] = {}
         """The tensors that each replica gets; empty before the step."""
+        self.is_distributed = False
+        """Whether any of it is made of one value for each replica."""
         self.unseen = ""
         """What it gets whose examples are not seen."""
         self.is_optimized = False
@@ -76,6 +78,8 @@ class FirstStep:
             StepTaken: it did. If a ``tf.function`` is traced, it is raised when that returns.
         """
         self.of_keras = self.trains
+        leaves = tf.nest.flatten((args, kwargs))
+        self.is_distributed = any(isinstance(leaf, tf.distribute.DistributedValues) for leaf in leaves)
         self._thread = threading.get_ident() if tf.inside_function() else None
         result = self._call(inherited, strategy, function, args, kwargs)
         if self.inputs and self._thread is None:

@@ -12,7 +12,7 @@ import os
 import pickle
 import random
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 import tensorflow as tf
@@ -43,7 +43,7 @@ def seed() -> None:
 
 def examine(step: FirstStep, alone: Alone | None) -> Facts:
     """What the step of the replicas was, as facts of ``JobStep``."""
-    rows, batched = batch_of(step.inputs)
+    rows, batched = batch_of(step.inputs, is_distributed=step.is_distributed)
     facts: Facts = {
         "name": step.name,
         "of_keras": step.of_keras,
@@ -194,18 +194,21 @@ class StepAlone(FirstStep):
         raise StepTaken
 
 
-def batch_of(inputs: Dict[int, Arrays]) -> Any:
+def batch_of(inputs: Dict[int, Arrays], *, is_distributed: bool) -> Tuple[List[int], List[bool]]:
     """The examples of each replica, and for each tensor whether it has one row for each of them.
 
-    No rows if the replicas get the same tensors, or none.
+    No rows if the replicas get the same tensors, or none. Equal rows of distributed data are other examples, too.
     """
-    replicas = [inputs[number] for number in sorted(inputs)]
-    apart = [len(one) == 1 or not all(np.array_equal(one[0], other) for other in one[1:]) for one in zip(*replicas)]
-    first = next((n for n, one in enumerate(zip(*replicas)) if apart[n] and one[0].ndim), None)
-    if first is None:
-        return [], [False for _ in apart]
-    rows = [len(arrays[first]) for arrays in replicas]
-    return rows, [[len(part) if part.ndim else None for part in one] == rows for one in zip(*replicas)]
+    given = list(zip(*(inputs[number] for number in sorted(inputs))))
+    first = next((one for one in given if one[0].ndim and (len(one) == 1 or not _are_equal(one))), None)
+    if first is None and is_distributed:
+        first = next((one for one in given if one[0].ndim and _are_equal(one[0])), None)
+    rows = [] if first is None else [len(part) for part in first]
+    return rows, [bool(rows) and [len(part) if part.ndim else None for part in one] == rows for one in given]
+
+
+def _are_equal(arrays: Sequence[Any]) -> bool:
+    return all(np.array_equal(arrays[0], other) for other in arrays[1:])
 
 
 def compared(replicas: Gradients, alone: OneDevice) -> Facts:

@@ -14,18 +14,20 @@ RATE = np.array(0.1)
 
 
 @cases(
-    ({0: [X[:2], Y[:2], RATE], 1: [X[2:], Y[2:], RATE]}, ([2, 2], [True, True, False])),
-    ({1: [X[2:]], 0: [X[:2]]}, ([2, 2], [True])),
-    ({0: [X[:3], Y], 1: [X[3:], Y]}, ([3, 1], [True, False])),
-    ({0: [X, Y], 1: [X, Y]}, ([], [False, False])),
-    ({0: [X, RATE]}, ([4], [True, False])),
-    ({0: [], 1: []}, ([], [])),
-    ({0: [RATE], 1: [2 * RATE]}, ([], [False])),
+    ({0: [X[:2], Y[:2], RATE], 1: [X[2:], Y[2:], RATE]}, True, ([2, 2], [True, True, False])),
+    ({1: [X[2:]], 0: [X[:2]]}, True, ([2, 2], [True])),
+    ({0: [X[:3], Y], 1: [X[3:], Y]}, True, ([3, 1], [True, False])),
+    ({0: [X, Y], 1: [X, Y]}, False, ([], [False, False])),
+    ({0: [X], 1: [X]}, True, ([], [False])),
+    ({0: [Y], 1: [Y]}, True, ([4, 4], [True])),
+    ({0: [X, RATE]}, False, ([4], [True, False])),
+    ({0: [], 1: []}, False, ([], [])),
+    ({0: [RATE], 1: [2 * RATE]}, True, ([], [False])),
 )
-def test_examples_of_each_replica(inputs: dict[int, list[Any]], expected: Any) -> None:
+def test_examples_of_each_replica(inputs: dict[int, list[Any]], is_distributed: Any, expected: Any) -> None:
     from kdoctor_job.target.step_alone import batch_of
 
-    assert batch_of(inputs) == expected
+    assert batch_of(inputs, is_distributed=is_distributed) == expected
 
 
 def gradients(*values: float, begin: float = 1.0) -> dict[int, Any]:

@@ -29,12 +29,13 @@ _REMEDIES = {
 def first_step(case: SmokeCase, step: JobStep, *, tolerance: float = 0.05) -> Iterator[Outcome]:
     """The first step of the script's training loop on all replicas is that of one device.
 
-    Why: a loop of strategy.run is wrong without an error if every replica gets the whole batch, or if its loss is the
-    mean of a replica's examples: the optimizer adds up gradients, so they are R times too large on R replicas. The
-    script runs until a step has updated variables. Then another process runs it with one replica on the CPU, where the
-    function of that step gets the same examples, and the gradients that the optimizer gets are compared. With one
-    replica, a script may have a smaller batch: then the mean over its batches counts. The relative difference is 1e-7
-    for rounding, and 1 for a mean on two replicas. Later steps, evaluation and saving are not examined.
+    Why: a loop of strategy.run is wrong without an error if every replica gets the whole batch, if its optimizer was
+    made outside the scope, or if its loss is the mean of a replica's examples: the optimizer adds up gradients, so they
+    are R times too large on R replicas. The script runs until a step has updated variables. Then another process runs
+    it with one replica on the CPU, where the function of that step gets the same examples, and the gradients that the
+    optimizer gets are compared. With one replica, a script may have a smaller batch: then the mean over its batches
+    counts. The relative difference is 1e-7 for rounding, and 1 for a mean on two replicas. Later steps, evaluation and
+    saving are not examined.
     Remedy: distribute the dataset, and divide the loss by the global batch size.
     Source: https://www.tensorflow.org/tutorials/distribute/custom_training
     """

@@ -338,6 +338,8 @@ class JobRun:
     data: JobData | None = None
     fit_arguments: tuple[str, ...] = ()
     """Other arguments of ``fit`` that the copies are trained with."""
+    monitored: Mapping[str, str] | None = None
+    """The class of the callback that monitors each number; None if own callbacks may add numbers."""
     training: JobTraining | None = None
     step: JobStep | None = None
     """None if the script trains with ``fit``."""

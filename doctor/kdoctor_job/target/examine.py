@@ -84,7 +84,7 @@ class Job:
             found = data.examine(self.steps, fit.number("steps_per_epoch", self.steps_per_epoch))
             say(data=found)
             fit.read_validation(self.steps)
-            say(fit_arguments=fit.names)
+            say(fit_arguments=fit.names, monitored=fit.monitored)
         except PartError as error:
             say(problem=error.record)
             return

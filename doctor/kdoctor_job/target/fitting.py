@@ -10,7 +10,7 @@ from typing import Any, List, Mapping, Optional
 import tensorflow as tf
 
 from kdoctor_job.target.data import Data, Facts
-from kdoctor_job.target.parts import PartError, call, describe_kind
+from kdoctor_job.target.parts import PartError, call, describe_kind, is_own_class
 
 PART = "arguments of fit"
 _EXAMINED = (
@@ -126,6 +126,14 @@ class FitArguments:
         """The callbacks."""
         given = self._values.get("callbacks", [])
         return list(given) if isinstance(given, (list, tuple)) else [given]
+
+    @property
+    def monitored(self) -> Optional[Facts]:
+        """The callback of each number that decides about what one does; None if own callbacks may add numbers."""
+        if any(is_own_class(type(one)) for one in self.callbacks):
+            return None
+        deciding = [one for one in self.callbacks if getattr(one, "save_best_only", True)]
+        return {one.monitor: type(one).__name__ for one in deciding if isinstance(getattr(one, "monitor", None), str)}
 
     def of_job(self) -> Facts:
         """Arguments for ``fit`` of the job itself, on data that ``apply`` returned."""

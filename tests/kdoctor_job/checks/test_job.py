@@ -18,6 +18,7 @@ from kdoctor.testing import compute_check
 from kdoctor_job.checks.job._keras_features import judge_feature
 from kdoctor_job.checks.job._options import Judged
 from kdoctor_job.checks.job._reported import differences
+from kdoctor_job.checks.job._user_model import job_of
 from kdoctor_job.facts import (
     JobComparison,
     JobData,
@@ -145,6 +146,7 @@ def run(
         data=replace(DATA, **(data or {})),
         training=replace(TRAINING, **(training or {})),
         step=step,
+        monitored={"loss": "EarlyStopping"},
     )
     own = replace(smoke_case("own-model", 4), **{"job": job, **case})
     restored = smoke_case("restore", 4, job=own.job and JobRestore(**GOOD))
@@ -350,6 +352,30 @@ test_first_step = table(
     unknown(looped(rows=()), "gets no tensors"),
     unknown(looped(updated=0, not_compared="it updates nothing"), "it updates nothing"),
     skips(run(step=None)),
+)
+
+
+def monitoring(*names: str, validation: bool = True) -> SmokeRun:
+    """A job with a callback for each of these numbers."""
+    own = run()
+    job = job_of(own)
+    given = ("validation_data",) if validation else ()
+    return run(job=replace(job, monitored=dict.fromkeys(names, "EarlyStopping"), fit_arguments=given))
+
+
+test_monitors = table(
+    "job.monitors",
+    Severity.WARNING,
+    passes(monitoring("val_loss", "accuracy", "lr"), "val_loss, accuracy"),
+    fails(
+        monitoring("val_acc", "loss"),
+        "fit reports loss, accuracy, val_loss, val_accuracy",
+        briefs=["EarlyStopping monitors val_acc, which fit does not report"],
+    ),
+    fails(monitoring("val_loss", validation=False), "monitors val_loss"),
+    unknown(run(job=replace(job_of(monitoring("loss")), training=replace(TRAINING, own=None)))),
+    skips(monitoring(), "no callback"),
+    skips(run(job=replace(job_of(run()), monitored=None)), "may add numbers"),
 )
 test_learning_rate = table(
     "job.learning-rate",

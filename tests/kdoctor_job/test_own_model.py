@@ -145,8 +145,10 @@ def train_all(batches):
         train(x, y)
 
 batches = strategy.experimental_distribute_dataset(dataset)
-{loop}
-pathlib.Path("saved").touch()
+try:
+    {loop}
+finally:
+    pathlib.Path("saved").touch()
 """
 TIMED = {"job.input-bound"}
 """Depends on the speed of this machine."""
@@ -212,10 +214,13 @@ def test_script_is_examined_at_its_fit(folder: Path, made: str, expected: str, s
     scoped = f"with tf.distribute.{made}.scope():\n    model = build()\n"
     lines = f"if True:\n{legacy}" if made == "LEGACY()" else scoped
     functions = JOB.partition("class OnItsStrategy")[0]
-    (folder / "script.py").write_text(f"{functions}\n{lines}model.fit(data(), epochs=90)\n")
+    (folder / "script.py").write_text(
+        f"{functions}\n{lines}try:\n    model.fit(data(), epochs=90)\nfinally:\n    open('saved', 'w')\n"
+    )
     report = report_of(folder, "--model", "script.py --name run7", "--steps", "2")
     found = {status for name, status in statuses(report).items() if name not in TIMED}
     assert found - {"skip"} == {expected}
+    assert not (folder / "saved").exists()
     result = next(one for one in report["results"] if one["id"] == "job.model-and-data")
     assert said in json.dumps(result)
 

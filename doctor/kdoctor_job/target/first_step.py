@@ -9,10 +9,12 @@ import ctypes
 import itertools
 import threading
 import time
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+import traceback
+from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.ops import script_ops
 
 from kdoctor_job.target.random_numbers import random_numbers_fixed
 
@@ -20,16 +22,13 @@ _MOST = 20_000
 """Numbers of a variable that are compared."""
 _LARGEST = 50_000_000
 """Numbers of a variable whose sparse gradient is made dense."""
+_PENDING = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 _LATE_S = 5.0
 """Seconds for the notes of a step after the next one has begun."""
 _UNSEEN = (tf.RaggedTensor, tf.SparseTensor, tf.data.Iterator)
 Arrays = List[Any]
 Gradients = Dict[int, Tuple[Any, Any]]
 """The gradient and the value before the step of each variable, in the order in which they are updated."""
-
-
-class StepTaken(BaseException):
-    """The first step is done. It does not derive from Exception, so that the script does not catch it."""
 
 
 class FirstStep:
@@ -55,13 +54,15 @@ class FirstStep:
         """Whether Keras takes a step now (``train_on_batch``)."""
         self.of_keras = False
         """Whether it has taken this one."""
-        self.end_process: Callable[[], object] = lambda: None
+        self.taken: Callable[[], object] = lambda: None
+        """Is called after the step, and does not return."""
         self._ends = threading.Lock()
         self._takes_gradient = self._has_updated = False
         self._gradients: Dict[str, Dict[int, Any]] = {}
         """By device. None are not noted yet."""
         self._orders: Dict[str, Iterator[int]] = {}
-        self._thread: Optional[int] = None
+        self._is_traced = False
+        self._when_back = _PENDING(self._back)
 
     @property
     def gradients(self) -> Gradients:
@@ -72,18 +73,17 @@ class FirstStep:
     def run(
         self, inherited: Callable[..., Any], strategy: Any, function: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        """``strategy.run``, which ends the script if it takes a gradient.
+        """``strategy.run``, from which the script does not go on if it takes a gradient.
 
-        Raises:
-            StepTaken: it did. If a ``tf.function`` is traced, it is raised when that returns.
+        If a ``tf.function`` is traced, the script does not go on when that returns.
         """
         self.of_keras = self.trains
         leaves = tf.nest.flatten((args, kwargs))
         self.is_distributed = any(isinstance(leaf, tf.distribute.DistributedValues) for leaf in leaves)
-        self._thread = threading.get_ident() if tf.inside_function() else None
+        self._is_traced = tf.inside_function()
         result = self._call(inherited, strategy, function, args, kwargs)
-        if self.inputs and self._thread is None:
-            raise StepTaken
+        if self.inputs and not self._is_traced:
+            self.taken()
         return result
 
     def _call(self, inherited: Callable[..., Any], strategy: Any, function: Any, args: Any, kwargs: Any) -> Any:
@@ -118,17 +118,23 @@ class FirstStep:
                 self._end_second()
             return
         self.inputs[int(replica)] = [np.array(tensor) for tensor in tensors]
-        if self._thread is not None:
-            thread, self._thread = self._thread, None
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(StepTaken))
+        if self._is_traced and len(self.inputs) == 1:  # Python calls it when the function has returned
+            ctypes.pythonapi.Py_AddPendingCall(self._when_back, None)
+
+    def _back(self, _: Any) -> int:
+        if any(frame.f_code.co_filename == script_ops.__file__ for frame, _ in traceback.walk_stack(None)):
+            ctypes.pythonapi.Py_AddPendingCall(self._when_back, None)  # the function has called Python
+        elif self._ends.acquire(blocking=False):
+            self.taken()
+        return 0
 
     def _end_second(self) -> None:
-        """End the process in a second step: a ``tf.function`` that takes all of them does not return for long."""
+        """The step is over in a second one, too: a ``tf.function`` that takes all of them does not return for long."""
         if self._ends.acquire(blocking=False):
             deadline = time.monotonic() + _LATE_S
             while time.monotonic() < deadline and any(None in some.values() for some in self._gradients.values()):
                 time.sleep(_LATE_S / 100)
-            self.end_process()
+            self.taken()
 
     def gradient_of(self, taken: Callable[..., Any]) -> Callable[..., Any]:
         """``GradientTape.gradient``, which is seen."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
-from typing import Any, Iterator, Mapping, Tuple
+from typing import Any, Callable, Mapping, Tuple
 
 from kdoctor_job.target.cloning import CopyError, clone
 from kdoctor_job.target.data import Facts
 from kdoctor_job.target.examine import Job
-from kdoctor_job.target.first_step import FirstStep, StepTaken
+from kdoctor_job.target.first_step import FirstStep
 from kdoctor_job.target.fitting import PART
 from kdoctor_job.target.parts import PartError, find, keras_of
 from kdoctor_job.target.restoring import restore
@@ -31,80 +31,68 @@ def own_model(case: Case) -> None:
     """Find the model and the data, or the functions that make them, and examine them."""
     settings = case.settings
     is_script = settings["data"] is None
-    alone = Alone(case, lambda step: _until_fit(case, step)) if is_script and hasattr(os, "fork") else None
+    until = partial(until_fit, settings["model"], settings["fit"])
+    alone = Alone(case, until) if is_script and hasattr(os, "fork") else None
     strategy = make_strategy(case)
     own = replace_own(strategy)
-    step = FirstStep(strategy)
+    deciding = _DECIDING if case.devices_kind == "cpu" else {**_DECIDING, "CUDA_VISIBLE_DEVICES": ""}
+    before = {name: os.environ.get(name, default) for name, default in deciding.items()}
 
-    def note_step() -> None:
+    def examine_step(step: FirstStep) -> None:
+        _refuse_changed(before)
         case.phase("one device")
         case.note(job={"strategy": own.made, "devices": own.devices, "step": examine(step, alone)})
 
-    def end() -> None:
-        note_step()
-        case.end()
+    def examine_job(find_job: Callable[[], Tuple[Any, ...]]) -> None:
+        try:
+            try:
+                model, data, fit_arguments, fit = find_job()
+            finally:
+                _refuse_changed(before)
+                if alone is not None:
+                    alone.dismiss()
+        except PartError as error:
+            case.note(job={"problem": error.record})
+            return
+        if is_script and not own.made and (case.devices_kind == "cpu" or strategy.num_replicas_in_sync == 1):
+            model = _in_scope(model, strategy)
+        job = Job(
+            model,
+            data,
+            steps=settings["steps"],
+            steps_per_epoch=settings.get("steps_per_epoch"),
+            budget_s=settings.get("budget_s"),
+            fit_arguments=fit_arguments,
+            own=own,
+        )
 
-    step.end_process = end
-    try:
-        with _unchanged(_DECIDING if case.devices_kind == "cpu" else {**_DECIDING, "CUDA_VISIBLE_DEVICES": ""}):
-            model, data, fit_arguments, fit = _from_script(case, step) if is_script else _named(case)
-    except PartError as error:
-        case.note(job={"problem": error.record})
+        def note(facts: Facts) -> None:
+            made = own.made or ("" if is_script else None)
+            case.note(job={**facts, "strategy": made, "devices": own.devices, "fit": fit})
+
+        job.examine(strategy, note, case.phase)
+
+    if not is_script:
+        examine_job(lambda: _named(case))
         return
-    except StepTaken:
-        note_step()
-        return
-    finally:
-        if alone is not None:
-            alone.dismiss()
-    if is_script and not own.made and (case.devices_kind == "cpu" or strategy.num_replicas_in_sync == 1):
-        model = _in_scope(model, strategy)
-    job = Job(
-        model,
-        data,
-        steps=settings["steps"],
-        steps_per_epoch=settings.get("steps_per_epoch"),
-        budget_s=settings.get("budget_s"),
-        fit_arguments=fit_arguments,
-        own=own,
-    )
-
-    def note(facts: Facts) -> None:
-        made = own.made or ("" if is_script else None)
-        case.note(job={**facts, "strategy": made, "devices": own.devices, "fit": fit})
-
-    job.examine(strategy, note, case.phase)
+    case.phase(SCRIPT)
+    seed()
+    step = FirstStep(strategy)
+    step.taken = lambda: case.go_on(lambda: examine_step(step))
+    examine_job(lambda: until(step, lambda found: case.go_on(lambda: examine_job(found))))
 
 
-@contextlib.contextmanager
-def _unchanged(variables: Mapping[str, str]) -> Iterator[None]:
+def _refuse_changed(before: Mapping[str, str]) -> None:
     """Refuse code that sets variables, also code that raises, which may be because it did so too late.
-
-    Args:
-        variables: their names, and what they are by default.
 
     Raises:
         NotHere: one has another value than before.
     """
-    before = {**variables, **os.environ}
-    try:
-        yield
-    finally:
-        for name in variables:
-            now = os.environ.get(name, before[name])
-            if now != before[name]:
-                command = f"export {name}={shlex.quote(now)}"
-                raise NotHere(f"the job sets {name} too late for this process: set it for kdoctor, too: {command}")
-
-
-def _from_script(case: Case, step: FirstStep) -> Tuple[Any, Any, Any, Any]:
-    case.phase(SCRIPT)
-    seed()
-    return _until_fit(case, step)
-
-
-def _until_fit(case: Case, step: FirstStep) -> Tuple[Any, Any, Any, Any]:
-    return until_fit(case.settings["model"], case.settings["fit"], step)
+    for name, value in before.items():
+        now = os.environ.get(name, value)
+        if now != value:
+            command = f"export {name}={shlex.quote(now)}"
+            raise NotHere(f"the job sets {name} too late for this process: set it for kdoctor, too: {command}")
 
 
 def _in_scope(model: Any, strategy: Any) -> Any:

@@ -20,7 +20,7 @@ from typing import Any, Callable, Dict, Iterator, List, Set, Tuple
 
 import tensorflow as tf
 
-from kdoctor_job.target.first_step import FirstStep, StepTaken
+from kdoctor_job.target.first_step import FirstStep
 from kdoctor_job.target.other_fits import other_fits
 from kdoctor_job.target.parts import PartError, describe
 from kdoctor_target.runner.case import NotHere
@@ -62,6 +62,14 @@ class TrainingBegins(BaseException):
         """The file and the line where it calls ``fit``."""
 
 
+Found = Tuple[Any, Any, Dict[str, Any], Dict[str, Any]]
+"""The model, its data, the other arguments of ``fit`` by name, and the facts of ``JobFit``."""
+
+
+def _unwind(begins: TrainingBegins) -> None:
+    raise begins
+
+
 @dataclass
 class Fits:
     """The calls of ``fit`` of a script, of which one is examined. Those before it train one step."""
@@ -73,6 +81,8 @@ class Fits:
     """Whether one of those before it trains."""
     step: FirstStep | None = None
     """What notes the first step of a loop; without it, a loop is not examined."""
+    stop: Callable[[TrainingBegins], object] = _unwind
+    """What ends the script where it trains."""
 
     @property
     def awaited(self) -> str:
@@ -90,34 +100,45 @@ class Fits:
 
 
 def until_fit(
-    command: str, number: int = 1, step: FirstStep | None = None
-) -> Tuple[Any, Any, Dict[str, Any], Dict[str, Any]]:
+    command: str,
+    number: int = 1,
+    step: FirstStep | None = None,
+    stay: Callable[[Callable[[], Found]], object] | None = None,
+) -> Found:
     """Run a script until it calls the ``fit`` of a model, as Python would start it.
 
     Args:
         command: ``train.py`` or, as after ``python -m``, ``jobs.train``; and its arguments.
         number: which call of ``fit``, from 1.
         step: notes the first step of a loop.
-
-    Returns:
-        The model, its data, the other arguments of ``fit`` by name, and the facts of ``JobFit``.
+        stay: is called in place of that ``fit`` with what returns its arguments, and does not return. So nothing of the
+            script runs after it, such as a ``finally`` that saves. Without it, the script is unwound.
 
     Raises:
         PartError: it raises, or ends with an exit status.
         NotHere: it trains in a loop that is not examined, or ends without training.
-        StepTaken: it trains in a loop, and has taken the first step.
     """
     words = shlex.split(command)
     heard = _Heard(sys.stderr)
-    fits = Fits(number, step=step)
-    try:
-        with stopped_at_fit(fits), contextlib.redirect_stderr(heard):
-            _run(words)
-    except TrainingBegins as reached:
-        file, line = Path(reached.place[0]), reached.place[1]
+    fits, changes = Fits(number, step=step), contextlib.ExitStack()
+
+    def found(begins: TrainingBegins) -> Found:
+        changes.close()
+        file, line = Path(begins.place[0]), begins.place[1]
         others = other_fits(file.read_bytes(), line) if file.is_file() else []
         others = [other for other in others if number == 1 or other > line]
-        return (*_given(reached, words[0]), {"number": number, "file": file.name, "line": line, "others": others})
+        return (*_given(begins, words[0]), {"number": number, "file": file.name, "line": line, "others": others})
+
+    if stay is not None:
+        go_on = stay
+        fits.stop = lambda begins: go_on(functools.partial(found, begins))
+    try:
+        with changes:
+            changes.enter_context(contextlib.redirect_stderr(heard))
+            changes.enter_context(stopped_at_fit(fits))
+            _run(words)
+    except TrainingBegins as begins:
+        return found(begins)
     except SystemExit as end:
         if end.code:
             last = _ERROR.sub("", heard.end.strip().rpartition("\n")[2].strip())
@@ -128,7 +149,7 @@ def until_fit(
     except PartError:
         raise
     except BaseException as error:
-        if isinstance(error, (KeyboardInterrupt, StepTaken)):
+        if isinstance(error, KeyboardInterrupt):
             raise
         traceback.print_exc()
         message = f"{words[0]} raised {describe(error)}"
@@ -282,7 +303,7 @@ def _stops_fit(kind: Any, fits: Fits) -> Callable[[Any, str], Any]:
             return functools.partial(fits.step.of_train_on_batch, found)
         if name == "fit":
             return functools.partial(_stop_fit, model, found, fits)
-        return functools.partial(_stop_loop, name)
+        return functools.partial(_stop_loop, fits, name)
 
     return attribute
 
@@ -296,15 +317,16 @@ def _stops_run(inherited: Callable[..., Any], fits: Fits) -> Callable[..., Any]:
         trains = step is not None and step.trains
         if fits.inside or (not trains and any(frame.f_code.co_filename.startswith(keras) for frame, _ in stack)):
             return inherited(strategy, *arguments, **named)  # predict and evaluate
-        if step is None or strategy is not step.strategy:
-            return _stop_loop("train_on_batch" if trains else "strategy.run")
+        in_main = threading.current_thread() is threading.main_thread()
+        if step is None or strategy is not step.strategy or not in_main:
+            return _stop_loop(fits, "train_on_batch" if trains else "strategy.run")
         return step.run(inherited, strategy, *arguments, **named)
 
     return run
 
 
-def _stop_loop(call: str, *_: Any, **__: Any) -> None:
-    raise TrainingBegins(call=call)
+def _stop_loop(fits: Fits, call: str, *_: Any, **__: Any) -> None:
+    fits.stop(TrainingBegins(call=call))
 
 
 def _stop_fit(model: Any, fit: Any, fits: Fits, *arguments: Any, **named: Any) -> Any:
@@ -319,4 +341,4 @@ def _stop_fit(model: Any, fit: Any, fits: Fits, *arguments: Any, **named: Any) -
         return fits.one_step(fit, given, names)
     caller = sys._getframe(1)  # noqa: SLF001 - a documented function
     given = {name: value for name, value in given.items() if name not in _SETTINGS}
-    raise TrainingBegins(model, given, place=(caller.f_code.co_filename, caller.f_lineno))
+    return fits.stop(TrainingBegins(model, given, place=(caller.f_code.co_filename, caller.f_lineno)))

@@ -12,14 +12,14 @@ import os
 import pickle
 import random
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, NoReturn, Sequence, Tuple
 
 import numpy as np
 import tensorflow as tf
 from tensorflow.python.distribute import values
 from tensorflow.python.ops import resource_variable_ops
 
-from kdoctor_job.target.first_step import Arrays, FirstStep, Gradients, StepTaken
+from kdoctor_job.target.first_step import Arrays, FirstStep, Gradients
 from kdoctor_job.target.resuming import SHOWN
 from kdoctor_job.target.strategies import replace_own
 from kdoctor_target.runner.case import Case
@@ -117,12 +117,15 @@ class Alone:
         with self._files[0].open("rb") as file:
             step = StepAlone(strategy, *pickle.load(file))  # noqa: S301 - written by the other process
         tf.config.run_functions_eagerly(True)  # noqa: FBT003 - TensorFlow's signature
+        step.taken = lambda: self._end(case, step.found)
         seed()
-        with contextlib.suppress(StepTaken):
-            self._run_script(step)
-        if step.found:
-            with self._files[1].open("wb") as file:
-                pickle.dump(step.found, file)
+        self._run_script(step)
+
+    def _end(self, case: Case, found: OneDevice) -> NoReturn:
+        with self._files[1].open("wb") as file:
+            pickle.dump(found, file)
+        case.write({"end": {"outcome": "trained"}})
+        os._exit(0)
 
 
 @dataclass
@@ -151,16 +154,12 @@ class StepAlone(FirstStep):
         self._replicas = [replicas[number] for number in sorted(replicas)]
         self._rows = rows
         self._batched = batched
-        self.found: Optional[OneDevice] = None
+        self.found: Any = None
 
     def run(
         self, inherited: Callable[..., Any], strategy: Any, function: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        """``strategy.run``, and the same with the other examples if it updates variables.
-
-        Raises:
-            StepTaken: it does.
-        """
+        """``strategy.run``, and the same with the other examples if it takes a gradient."""
         kind = resource_variable_ops.ResourceVariable
         before = [(one, one.numpy()) for one in gc.get_objects() if isinstance(one, kind)]
         result = self._call(inherited, strategy, function, args, kwargs)
@@ -191,7 +190,8 @@ class StepAlone(FirstStep):
         self.found = OneDevice(begin, shares[:-1], shares[-1], alone)
         with contextlib.suppress(Exception):  # the function may need batches of its size
             self.found.at_once = gradients_of(whole)
-        raise StepTaken
+        self.taken()
+        return result
 
 
 def batch_of(inputs: Dict[int, Arrays], *, is_distributed: bool) -> Tuple[List[int], List[bool]]:

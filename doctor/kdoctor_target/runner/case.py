@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import math
 import os
 import signal
+import sys
+import threading
+import time
+import traceback
 from pathlib import Path
-from typing import IO, Any, Dict, NoReturn, Optional
+from typing import IO, Any, Callable, Dict, NoReturn, Optional
 
+from kdoctor_target.runner.outcome import describe_error, peak_memory
 from kdoctor_target.runner.phases import BETWEEN
+
+_LONG_S = 3600.0
 
 
 class NotHere(Exception):  # noqa: N818 - not an error, and its name is never shown
@@ -91,10 +99,38 @@ class Case:
         """
         raise NotHere(reason)
 
-    def end(self) -> NoReturn:
-        """End this process as if the case's function had returned, from any thread."""
-        self.write({"end": {"outcome": "trained"}})
+    def conclude(self, function: Callable[[], object]) -> NoReturn:
+        """Call what the case consists of, report how it ended, and end this process without any clean-up."""
+        try:
+            function()
+            end: Dict[str, Any] = {"outcome": "trained"}
+        except NotHere as skipped:
+            end = {"outcome": "skipped", "skip_reason": str(skipped)}
+        except BaseException as error:
+            traceback.print_exc()
+            end = describe_error(error)
+        faulthandler.cancel_dump_traceback_later()
+        self._note_peak_memory()
+        self.write({"end": end})
+        sys.stdout.flush()
+        sys.stderr.flush()
         os._exit(0)
+
+    def go_on(self, rest: Callable[[], object]) -> NoReturn:
+        """Conclude the case in another thread.
+
+        This one stays where it is: the job's code that has called it does not go on, nor do its ``finally`` clauses.
+        """
+        threading.Thread(target=self.conclude, args=(rest,), daemon=True).start()
+        while True:
+            time.sleep(_LONG_S)
+
+    def _note_peak_memory(self) -> None:
+        try:
+            import resource
+        except ImportError:  # Windows
+            return
+        self.note(peak_memory_bytes=peak_memory(resource.getrusage(resource.RUSAGE_SELF)))
 
     def write(self, event: Dict[str, Any]) -> None:
         """Send one event to the runner."""

@@ -11,10 +11,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import IO, Any, Callable, Dict, Optional
 
-from kdoctor_target.runner.case import Case, NotHere
+from kdoctor_target.runner.case import Case
 from kdoctor_target.runner.case_files import CaseFiles, write_stacks_to
 from kdoctor_target.runner.importing import import_all, reason_missing
-from kdoctor_target.runner.outcome import describe_error, peak_memory
+from kdoctor_target.runner.outcome import describe_error
 
 Settings = Dict[str, Any]
 Facts = Dict[str, Any]
@@ -42,23 +42,14 @@ def run_case(job: Facts, settings: Settings, files: CaseFiles) -> None:
     with files.events.open("a", encoding="utf-8") as events:
         case = _case(events, job, settings, files)
         case.phase("import")
-        try:
+
+        def work() -> None:
             reason = reason_missing(settings.get("framework", "tensorflow"))
             if reason:
                 case.skip(reason)
             case_function(_load(job["program"]), job["case"])(case)
-            end: Facts = {"outcome": "trained"}
-        except NotHere as skipped:
-            end = {"outcome": "skipped", "skip_reason": str(skipped)}
-        except BaseException as error:
-            traceback.print_exc()
-            end = describe_error(error)
-        faulthandler.cancel_dump_traceback_later()
-        _note_peak_memory(case)
-        case.write({"end": end})
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(0)
+
+        case.conclude(work)
 
 
 def _case(events: IO[str], job: Facts, settings: Settings, files: CaseFiles) -> Case:
@@ -121,11 +112,3 @@ def arm_stacks(path: Path, deadline_s: float) -> None:
     """
     file = write_stacks_to(path)
     faulthandler.dump_traceback_later(max(0.8 * deadline_s, deadline_s - 2.0), file=file)
-
-
-def _note_peak_memory(case: Case) -> None:
-    try:
-        import resource
-    except ImportError:  # Windows
-        return
-    case.note(peak_memory_bytes=peak_memory(resource.getrusage(resource.RUSAGE_SELF)))

@@ -265,7 +265,8 @@ class Interpreter:
             if value is None:
                 decorated = id(function.node) in self.decorated  # which passes on what the call leaves out
                 hidden = given(name, home=id(function.node) if spread else 0) if spread or decorated else UNKNOWN
-                value = hidden if default is None or spread else self.evaluate(default, function.env)
+                value = hidden if default is None else self.evaluate(default, function.env)
+                value = value if isinstance(value, val.Definition | val.Partial) or not spread else hidden
             env.names[name] = value
         names = {parameter.arg for parameter in parameters}
         if declared.vararg is not None:

@@ -58,6 +58,10 @@ def _options(value: Value) -> Sequence[Value]:
 
 
 def _join_alike(one: Any, other: Any) -> Value:
+    made, foreign = (other, one) if isinstance(one, val.Foreign) else (one, other)
+    if isinstance(made, val.Optimizer | val.Model) and isinstance(foreign, val.Foreign):
+        place, strategy = _home_of_both(made, foreign)
+        return replace(made, place=place, strategy=strategy)  # what the other one is stays open
     joined = _JOINED.get(one.__class__) if one.__class__ is other.__class__ else None
     return UNKNOWN if joined is None else joined(one, other)
 

@@ -20,8 +20,6 @@ class Place(Enum):
 class Value:
     """Any value. An unknown one is :data:`UNKNOWN`, and no rule reports it."""
 
-    __slots__ = ()
-
 
 UNKNOWN = Value()
 NONE = Value()
@@ -126,8 +124,6 @@ class Averaged(Value):
 class PerExample(Averaged):
     """The loss of each example of a replica."""
 
-    __slots__ = ()
-
 
 @dataclass(eq=False, slots=True)
 class Gradients(Value):
@@ -178,8 +174,6 @@ class Given(Value):
 class Flags(Value):
     """The arguments of the command line, or a configuration that is read from a file."""
 
-    __slots__ = ()
-
 
 @dataclass(eq=False, slots=True)
 class LossObject(Value):
@@ -198,8 +192,6 @@ class Counted(Value):
 
 class Definition(Value):
     """A function or a class of the script."""
-
-    __slots__ = ()
 
 
 @dataclass(eq=False, slots=True)
@@ -269,8 +261,6 @@ class Strategy(Value):
 
 class Distribution(Value):
     """``keras.distribution.DataParallel`` or ``ModelParallel``."""
-
-    __slots__ = ()
 
 
 @dataclass(eq=False, slots=True)

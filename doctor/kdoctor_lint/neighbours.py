@@ -22,11 +22,16 @@ class Tree:
     def __init__(self, script: str) -> None:
         self._script = script
         self._followed: set[str] = set()
+        self.written: dict[str, ast.Module] = {}  # The scripts that cells of the notebook write, by their paths
         self.searched: dict[Found, str | None] = {}  # What was found for each import
 
     def __call__(self, level: int, name: str, importer: ast.Module | None = None) -> ast.Module | None:
         """The module with this number of leading dots and this name, as another module imports it, or the script."""
-        found = _folder(self._script if importer is None else importer.__dict__["file"]), level, name
+        for path, module in self.written.items():
+            if f"/{path}".endswith(f"/{name.replace('.', '/')}.py"):
+                return module
+        file = vars(importer or self).get("file", self._script)
+        found = os.path.dirname(os.path.abspath(file)), level, name  # noqa: PTH100, PTH120
         if found not in self.searched:
             self.searched[found] = None if self._script == STDIN else file_of(*found)
         file = self.searched[found]
@@ -35,11 +40,6 @@ class Tree:
             return None
         self._followed.add(file)
         return _parsed(file, os.stat(file).st_mtime_ns)  # noqa: PTH116
-
-
-@lru_cache(maxsize=1024)
-def _folder(file: str) -> str:
-    return str(Path(file).absolute().parent)
 
 
 @lru_cache(maxsize=4096)

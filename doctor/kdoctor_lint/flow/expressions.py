@@ -240,7 +240,10 @@ def _combined(interpreter: Interpreter, op: ast.operator, left: val.Number, righ
 
 
 def _boolean(interpreter: Interpreter, node: Any, env: Env) -> Value:
-    values = interpreter.evaluate_all(node.values, env)
+    values = [interpreter.evaluate(node.values[0], env)]
+    certain = len(interpreter.trace.calls)
+    values += interpreter.evaluate_all(node.values[1:], env)
+    del interpreter.trace.calls[certain:]  # those of the first operand only
     ends = isinstance(node.op, ast.Or)  # the truth that decides
     return val.Truth(value=ends) if ends in map(val.truth_of, values) else reduce(join, values)
 

@@ -31,15 +31,13 @@ class Interpreter:
         self._executors = executors
         self.trace = Trace()
         self.neighbours: Neighbours = lambda *_, **__: None  # Finds modules of the same tree
-        self.modules: dict[int, Mapping[str, Value]] = {}
-        """The names of the modules that were read, by the ids of their trees."""
+        self.modules: dict[int, Mapping[str, Value]] = {}  # The names of modules that were read, by ids of their trees
         self.site: ast.AST | None = None  # The call in the script that led to code of another module
         self.place = val.Place.OUTSIDE
         self.strategy: val.Strategy | None = None  # The strategy of the innermost scope
         self.in_replica = False  # Whether this code runs once on every replica
         self.in_graph = False  # Whether this code is traced by ``tf.function``
-        self.defaults: dict[str, Value] = {}
-        """The default values of options of the command line, as far as they are known."""
+        self.defaults: dict[str, Value] = {}  # The default values of options of the command line, if known
         self.options: dict[str, Value] = {}  # Options that the script itself sets
         self.graphs: set[int] = set()  # The ids of the nodes of functions that ``tf.function`` traces
         self.decorated: set[int] = set()  # The ids of the nodes of functions with a decorator of another module
@@ -52,8 +50,7 @@ class Interpreter:
         self.replaced: set[str] = set()  # Modules that the script puts into ``sys.modules``
         self.names_set: Callable[[], AbstractSet[str]] = frozenset
         """Names of attributes and methods that the script defines."""
-        self.mentioned: Callable[[], AbstractSet[str] | None] = lambda: None
-        """What the code of a program mentions."""
+        self.mentioned: Callable[[], AbstractSet[str] | None] = lambda: None  # By the code of a program
         self.checks: dict[int, list[Value]] = {}  # Every object whose attribute is read at a node
         self.path: tuple[int, ...] = ()  # The branches around this statement, and around the calls that lead to it
         self.chief_only = 0  # Depth of conditions that test which worker this is
@@ -212,7 +209,7 @@ class Interpreter:
         """Read the functions without a visible call, which may be called from anywhere."""
         while waiting := [function for function in self._functions.values() if self._is_waiting(function)]:
             parts = (part for function in waiting for part in ast.walk(function.node))
-            mentioned = {part.id for part in parts if isinstance(part, ast.Name)}
+            mentioned = {getattr(part, "id", getattr(part, "attr", None)) for part in parts} - {"__init__"}
             # Those first that no other function mentions: they show how the others are called.
             for function in sorted(waiting, key=lambda one: getattr(one.node, "name", "") in mentioned):
                 if id(function.node) not in self._followed:

@@ -190,7 +190,8 @@ _KEPT = (val.Number, val.Text, val.Given, val.Many, val.Counted, val.Averaged, v
 
 
 def _in_replica(call: Call, value: Value) -> Value:
-    return value if call.interpreter.in_replica else UNKNOWN
+    """What it is in a replica, or in a function that may be called in one, such as a loss."""
+    return value if call.interpreter.in_replica or call.interpreter.place is val.Place.UNSURE else UNKNOWN
 
 
 _CHECKPOINT, _CONFIG = "tensorflow.train.Checkpoint", "tensorflow.config"

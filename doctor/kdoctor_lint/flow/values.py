@@ -4,7 +4,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, TypeVar
 
 from kdoctor_lint.names import COUNT, WORKER
 
@@ -399,11 +399,9 @@ class Method(Value):
 
 def named(value: Value, name: str) -> Value:
     """A number with a further name."""
-    return replace(value, names=value.names | {name}) if isinstance(value, Number) or _has_names(value) else value
-
-
-def _has_names(value: Value) -> TypeGuard[Given]:
-    return isinstance(value, Given) and bool(value.names)
+    if isinstance(value, Number | Given) and (value.names or isinstance(value, Number)):
+        return replace(value, names=value.names | {name})
+    return value
 
 
 def truth_of(value: Value) -> bool | None:

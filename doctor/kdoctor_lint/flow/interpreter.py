@@ -55,7 +55,7 @@ class Interpreter:
         self.path: tuple[int, ...] = ()  # The branches around this statement, and around the calls that lead to it
         self.chief_only = 0  # Depth of conditions that test which worker this is
         self.guarded = 0  # Depth of code that tests for a version
-        self.left_out = 0  # Depth of branches that the script does not take
+        self.left_out = self.idle = 0  # Depth of branches that are not taken. ``idle`` is also that in calls from them
         self.catching = 0  # Depth of code that catches errors
         self._returned: list[Value | None] = []
         self.running: list[Function] = []  # The functions around this code
@@ -182,8 +182,8 @@ class Interpreter:
         known = self._followed.setdefault(id(node), {})
         given = ([function.receiver] if function.receiver else []) + list(args)
         key = (
-            self.place, id(self.strategy), self.in_replica, self.in_graph, self.chief_only > 0, id(function.env),
-            spread, *map(_key, given), *((name, _key(value)) for name, value in keywords.items()),
+            self.place, id(self.strategy), self.in_replica, self.in_graph, self.chief_only > 0, self.idle > 0,
+            id(function.env), spread, *map(_key, given), *((name, _key(value)) for name, value in keywords.items()),
         )  # fmt: skip
         if key in known:
             return known[key][1]

@@ -112,7 +112,7 @@ def update(call: Call, receiver: val.Made, name: str) -> Value:
         )
     if interpreter.in_replica and name in _UPDATES:
         interpreter.use(receiver)
-    if isinstance(receiver, val.Optimizer) and name in _BUILDS:
+    if isinstance(receiver, val.Optimizer) and name in _BUILDS and not interpreter.idle:
         if interpreter.in_replica and interpreter.in_graph and name != "build" and not receiver.built:
             trace.built_late.append((receiver, interpreter.strategy))
         receiver.built = True

@@ -1,5 +1,6 @@
 """From paths to a report."""
 
+import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -101,6 +102,7 @@ def lint_script(
         try:
             programs = [script.body, *script.written.values()]
             legacy, near = bool(_KERAS_2.search("\n".join(script.lines))), tree or Tree(script.path)
+            near.written = {name: ast.Module(body, []) for name, body in script.written.items()}
             start = partial(analyze, legacy=legacy, neighbours=near, targets=settings.targets, entry=settings.entry)
             traces = list(map(start, programs))
             found += [finding for trace in traces for finding in _judged(script, trace, rules)]

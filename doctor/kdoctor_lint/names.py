@@ -114,6 +114,9 @@ COUNT = re.compile(
 """Matches the whole of a name for the number of devices or of workers."""
 BATCH = re.compile(r"batch_?size|(?<![a-z])bs(?![a-z])", re.IGNORECASE)
 WORKER = re.compile("worker|node|host", re.IGNORECASE)
+EVALUATION = re.compile(
+    r"(?<![a-z])(eval|evaluation|val|valid|validation|test|predict|prediction|infer|inference)(?![a-z])", re.IGNORECASE
+)
 
 
 @lru_cache(maxsize=8192)

@@ -37,6 +37,15 @@ def ids(tmp_path: Path, code: str) -> list[str]:
         pytest.param(HEAD + INSIDE + "if __name__ == '__main__':\n    " + COMPILE, id="main"),
         pytest.param(
             HEAD
+            + "class A:\n    def __init__(self):\n        self.b = B(self)\n"
+            + "class B:\n    def __init__(self, a):\n        self.a = a\n"
+            + "one = A() if input() else A()\n"
+            + INSIDE
+            + COMPILE,
+            id="objects that have each other",
+        ),
+        pytest.param(
+            HEAD
             + "def f():\n    global model\n    with strategy.scope():\n        model = "
             + BUILD
             + "\nf()\n"

@@ -109,4 +109,35 @@ def test_large_and_many_modules_are_not_followed(tmp_path: Path) -> None:
     for number in range(70):
         (tmp_path / f"m{number}.py").write_text(MODULES["models.py"], encoding="utf-8")
     many = "".join(f"from m{number} import build\n" for number in range(70))
-    assert findings(tmp_path, "train.py", MAIN + many + "model = build()\n" + USE) == []
+    (tmp_path / "all.py").write_text(many, encoding="utf-8")
+    assert findings(tmp_path, "train.py", MAIN + "from all import build\nmodel = build()\n" + USE) == []
+    own = "from all import build\nfrom m69 import build\nmodel = build()\n"  # those of the script itself are
+    assert findings(tmp_path, "train.py", MAIN + own + USE) == [(6, OUTSIDE)]
+
+
+@pytest.mark.parametrize(
+    ("script", "packages", "expected"),
+    [
+        ("top/a/b/c/d/e/train.py", ["top"], [(5, OUTSIDE)]),  # the package that the script is in
+        ("jobs/train.py", ["libraries/top"], [(5, OUTSIDE)]),  # a folder of the repository
+        ("jobs/train.py", ["libraries/top", "copies/top"], []),  # either may be meant
+        ("jobs/train.py", ["../elsewhere/top"], []),  # another repository
+    ],
+)
+def test_packages_of_a_repository(
+    tmp_path: Path, script: str, packages: list[str], expected: list[tuple[int, str]]
+) -> None:
+    root = tmp_path / "repository"
+    (root / ".git").mkdir(parents=True)
+    (root / script).parent.mkdir(parents=True)
+    for package in packages:
+        (root / package).mkdir(parents=True, exist_ok=True)
+        (root / package / "models.py").write_text(MODULES["models.py"], encoding="utf-8")
+    assert findings(root, script, MAIN + "from top.models import build\nmodel = build()\n" + USE) == expected
+
+
+def test_an_optimizer_of_tensorflow_addons_may_be_the_other_one(tmp_path: Path) -> None:
+    choice = "optimizer = keras.optimizers.Adam() if adam else tfa.optimizers.LAMB()\n"
+    use = "with strategy.scope():\n    keras.Sequential([]).compile(optimizer, 'mse')\n"
+    code = "import tensorflow_addons as tfa\n" + choice + use
+    assert findings(tmp_path, "train.py", MAIN + code) == [(4, "removed-api"), (5, "optimizer-outside-scope")]

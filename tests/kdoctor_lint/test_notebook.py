@@ -113,6 +113,17 @@ def test_written_script_has_its_own_names(tmp_path: Path) -> None:
     assert lint([notebook(tmp_path / "a.ipynb", FIRST, SECOND, script)]).findings == ()
 
 
+@pytest.mark.parametrize("imported", ["from jobs import build", "from . import build", "from jobs.build import *"])
+def test_written_script_imports_another(tmp_path: Path, imported: str) -> None:
+    build = (
+        "%%writefile jobs/build.py\nimport keras\ndef model():\n    return keras.Sequential([keras.layers.Dense(1)])"
+    )
+    model = "model()" if "*" in imported else "build.model()"
+    train = f"%%writefile jobs/train.py\n{FIRST}\n{imported}\nwith strategy.scope():\n    net = {model}\n"
+    (finding,) = lint([notebook(tmp_path / "a.ipynb", build, train + "net.compile('adam', 'mse')")]).findings
+    assert (finding.rule.code, finding.spot.cell) == ("KD102", 2)
+
+
 def test_written_script_may_be_in_several_cells(tmp_path: Path) -> None:
     cells = [f"%%writefile train.py\n{FIRST}", f"%%writefile -a train.py\n{SECOND.partition(chr(10))[2]}"]
     last = "%%writefile -a train.py\nmodel.compile(optimizer='adam', loss='mse')"

@@ -24,7 +24,6 @@ _MADE: tuple[tuple[Kind, type[val.Made]], ...] = (
     (Kind.METRIC, val.Metric),
 )
 
-
 _SIGNS = {"add": ast.Add, "sub": ast.Sub, "mul": ast.Mult, "div": ast.Div}
 _OPERATION = re.compile(r"(tensorflow(\.math)?|keras\.ops)\.(?P<name>add|subtract|multiply|divide(_no_nan)?)")
 """Functions that do what an operator does."""

@@ -186,7 +186,8 @@ def _of_loss(node: ast.BinOp, left: Value, right: Value) -> Value | None:
         return scaled if adds or weighted or scaled is None else UNKNOWN
     weight, given = (right, node.right) if averaged is left else (left, node.left)
     masked = isinstance(averaged, val.PerExample) and not isinstance(weight, val.Number)
-    weighted = isinstance(node.op, ast.Mult) and (masked or _is_weight(weight, given))
+    weighs = isinstance(node.op, ast.Mult) or (isinstance(node.op, ast.Div) and isinstance(node.left, ast.BinOp))
+    weighted = weighs and (masked or _is_weight(weight, given))  # also ``(one + other) / 2``
     return averaged if adds or weighted else UNKNOWN
 
 
@@ -239,7 +240,10 @@ def _combined(interpreter: Interpreter, op: ast.operator, left: val.Number, righ
 
 
 def _boolean(interpreter: Interpreter, node: Any, env: Env) -> Value:
-    values = interpreter.evaluate_all(node.values, env)
+    values = [interpreter.evaluate(node.values[0], env)]
+    certain = len(interpreter.trace.calls)
+    values += interpreter.evaluate_all(node.values[1:], env)
+    del interpreter.trace.calls[certain:]  # those of the first operand only
     ends = isinstance(node.op, ast.Or)  # the truth that decides
     return val.Truth(value=ends) if ends in map(val.truth_of, values) else reduce(join, values)
 
@@ -270,6 +274,9 @@ def _either(interpreter: Interpreter, node: Any, env: Env) -> Value:
     test, body, other = interpreter.evaluate_all([node.test, node.body, node.orelse], env)
     known, taken = val.truth_of(test), taken_branch(interpreter, node.test, env)
     known = taken == 0 if known is None and taken is not None else known
+    default = interpreter.defaults.get(getattr(node.test, "attr", ""))
+    if isinstance(getattr(node.body, "op", None), ast.Div) and isinstance(default, val.Truth) and not default.value:
+        return other  # ``1 / replicas if FLAGS.scale_loss else 1``
     return join(body, other) if known is None else body if known else other
 
 

@@ -65,7 +65,8 @@ def _harmless(call: Call, name: str) -> Value:
         call.interpreter.place = val.Place.INSIDE if call.interpreter.strategy else val.Place.UNSURE
     elif name in _WRITERS:
         call.save(call.get(1, "export_dir", "filepath"), name)
-    return next((value for value in call.args if isinstance(value, val.Tensor | val.Optimizer)), UNKNOWN)
+    new = call.create(val.Foreign) if name.startswith("tensorflow_addons.optimizers.") else UNKNOWN
+    return next((value for value in call.args if isinstance(value, val.Tensor | val.Optimizer)), new)
 
 
 def _unseeded(call: Call, name: str) -> None:

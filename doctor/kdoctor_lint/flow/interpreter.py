@@ -31,15 +31,13 @@ class Interpreter:
         self._executors = executors
         self.trace = Trace()
         self.neighbours: Neighbours = lambda *_, **__: None  # Finds modules of the same tree
-        self.modules: dict[int, Mapping[str, Value]] = {}
-        """The names of the modules that were read, by the ids of their trees."""
+        self.modules: dict[int, Mapping[str, Value]] = {}  # The names of modules that were read, by ids of their trees
         self.site: ast.AST | None = None  # The call in the script that led to code of another module
         self.place = val.Place.OUTSIDE
         self.strategy: val.Strategy | None = None  # The strategy of the innermost scope
         self.in_replica = False  # Whether this code runs once on every replica
         self.in_graph = False  # Whether this code is traced by ``tf.function``
-        self.defaults: dict[str, Value] = {}
-        """The default values of options of the command line, as far as they are known."""
+        self.defaults: dict[str, Value] = {}  # The default values of options of the command line, if known
         self.options: dict[str, Value] = {}  # Options that the script itself sets
         self.graphs: set[int] = set()  # The ids of the nodes of functions that ``tf.function`` traces
         self.decorated: set[int] = set()  # The ids of the nodes of functions with a decorator of another module
@@ -52,13 +50,12 @@ class Interpreter:
         self.replaced: set[str] = set()  # Modules that the script puts into ``sys.modules``
         self.names_set: Callable[[], AbstractSet[str]] = frozenset
         """Names of attributes and methods that the script defines."""
-        self.mentioned: Callable[[], AbstractSet[str] | None] = lambda: None
-        """What the code of a program mentions."""
+        self.mentioned: Callable[[], AbstractSet[str] | None] = lambda: None  # By the code of a program
         self.checks: dict[int, list[Value]] = {}  # Every object whose attribute is read at a node
         self.path: tuple[int, ...] = ()  # The branches around this statement, and around the calls that lead to it
         self.chief_only = 0  # Depth of conditions that test which worker this is
         self.guarded = 0  # Depth of code that tests for a version
-        self.left_out = 0  # Depth of branches that the script does not take
+        self.left_out = self.idle = 0  # Depth of branches that are not taken. ``idle`` is also that in calls from them
         self.catching = 0  # Depth of code that catches errors
         self._returned: list[Value | None] = []
         self.running: list[Function] = []  # The functions around this code
@@ -185,8 +182,8 @@ class Interpreter:
         known = self._followed.setdefault(id(node), {})
         given = ([function.receiver] if function.receiver else []) + list(args)
         key = (
-            self.place, id(self.strategy), self.in_replica, self.in_graph, self.chief_only > 0, id(function.env),
-            spread, *map(_key, given), *((name, _key(value)) for name, value in keywords.items()),
+            self.place, id(self.strategy), self.in_replica, self.in_graph, self.chief_only > 0, self.idle > 0,
+            id(function.env), spread, *map(_key, given), *((name, _key(value)) for name, value in keywords.items()),
         )  # fmt: skip
         if key in known:
             return known[key][1]
@@ -212,7 +209,7 @@ class Interpreter:
         """Read the functions without a visible call, which may be called from anywhere."""
         while waiting := [function for function in self._functions.values() if self._is_waiting(function)]:
             parts = (part for function in waiting for part in ast.walk(function.node))
-            mentioned = {part.id for part in parts if isinstance(part, ast.Name)}
+            mentioned = {getattr(part, "id", getattr(part, "attr", None)) for part in parts} - {"__init__"}
             # Those first that no other function mentions: they show how the others are called.
             for function in sorted(waiting, key=lambda one: getattr(one.node, "name", "") in mentioned):
                 if id(function.node) not in self._followed:
@@ -265,7 +262,8 @@ class Interpreter:
             if value is None:
                 decorated = id(function.node) in self.decorated  # which passes on what the call leaves out
                 hidden = given(name, home=id(function.node) if spread else 0) if spread or decorated else UNKNOWN
-                value = hidden if default is None or spread else self.evaluate(default, function.env)
+                value = hidden if default is None else self.evaluate(default, function.env)
+                value = value if isinstance(value, val.Definition | val.Partial) or not spread else hidden
             env.names[name] = value
         names = {parameter.arg for parameter in parameters}
         if declared.vararg is not None:

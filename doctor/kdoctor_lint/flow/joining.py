@@ -18,6 +18,7 @@ _PERHAPS = ("in_memory", "drops", "prefetched", "repeated", "truncated", "shuffl
 """What is true of a dataset if it is in one branch. No rule reports it then."""
 _GENERIC = {Kind.OPTIMIZER: "keras.optimizers.Optimizer", Kind.METRIC: "keras.metrics.Metric"}
 """The base class of several classes of a kind."""
+_JOINING: set[tuple[int, int]] = set()  # The ids of objects that are being joined, because they may have each other
 
 
 def join(one: Value, other: Value) -> Value:
@@ -58,6 +59,10 @@ def _options(value: Value) -> Sequence[Value]:
 
 
 def _join_alike(one: Any, other: Any) -> Value:
+    made, foreign = (other, one) if isinstance(one, val.Foreign) else (one, other)
+    if isinstance(made, val.Optimizer | val.Model) and isinstance(foreign, val.Foreign):
+        place, strategy = _home_of_both(made, foreign)
+        return replace(made, place=place, strategy=strategy)  # what the other one is stays open
     joined = _JOINED.get(one.__class__) if one.__class__ is other.__class__ else None
     return UNKNOWN if joined is None else joined(one, other)
 
@@ -95,8 +100,14 @@ def _join_objects(one: val.Object, other: val.Object) -> Value:
 
 
 def _attributes(one: val.Object, other: val.Object) -> dict[str, Value]:
-    alike = one.attributes.keys() & other.attributes.keys()
-    return {name: join(one.attributes[name], other.attributes[name]) for name in sorted(alike)}
+    pair, alike = (id(one), id(other)), one.attributes.keys() & other.attributes.keys()
+    if pair in _JOINING:
+        return {}
+    _JOINING.add(pair)
+    try:
+        return {name: join(one.attributes[name], other.attributes[name]) for name in sorted(alike)}
+    finally:
+        _JOINING.discard(pair)
 
 
 def _join_made(one: M, other: M) -> M:

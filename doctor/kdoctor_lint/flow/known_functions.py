@@ -147,7 +147,7 @@ def _named(call: Call) -> Value:
 def _option(call: Call) -> Value:
     """``flags.DEFINE_string`` of absl."""
     name, default = call.get(0, "name"), call.get(1, "default")
-    if isinstance(name, val.Text) and isinstance(default, val.Text | val.Number):
+    if isinstance(name, val.Text) and isinstance(default, val.Text | val.Number | val.Truth):
         call.interpreter.defaults[name.value] = default
     return UNKNOWN
 
@@ -190,7 +190,8 @@ _KEPT = (val.Number, val.Text, val.Given, val.Many, val.Counted, val.Averaged, v
 
 
 def _in_replica(call: Call, value: Value) -> Value:
-    return value if call.interpreter.in_replica else UNKNOWN
+    """What it is in a replica, or in a function that may be called in one, such as a loss."""
+    return value if call.interpreter.in_replica or call.interpreter.place is val.Place.UNSURE else UNKNOWN
 
 
 _CHECKPOINT, _CONFIG = "tensorflow.train.Checkpoint", "tensorflow.config"
@@ -226,7 +227,7 @@ _FUNCTIONS: tuple[tuple[Callable[[Call], Value], str], ...] = (
     (lambda call: text_of(call.args, "/") if call.args and not call.spread else UNKNOWN, "os.path.join pathlib.Path"),
     (_variable, "os.environ.get os.getenv"),
     (_unset, "os.environ.pop"),
-    (_option, "absl.flags.DEFINE_string absl.flags.DEFINE_integer absl.flags.DEFINE_float"),
+    (_option, " ".join(f"absl.flags.DEFINE_{kind}" for kind in ("string", "integer", "float", "bool", "boolean"))),
     (lambda call: call.first, "builtins.vars json.dumps"),
     (lambda _: val.Flags(), "yaml.safe_load yaml.load json.load tomllib.load"),
     (lambda _: val.ALL_DEVICES, "keras.distribution.list_devices jax.devices"),

@@ -13,7 +13,7 @@ from kdoctor_lint.flow.joining import join
 from kdoctor_lint.flow.texts import as_number, interpolated
 from kdoctor_lint.flow.trace import Compiled, Fitted
 from kdoctor_lint.flow.values import UNKNOWN, Value
-from kdoctor_lint.names import BATCH, DEFAULT, SOME
+from kdoctor_lint.names import BATCH, DEFAULT, EVALUATION, SOME
 
 _KEEPING = frozenset({
     "assert_cardinality", "cache", "concatenate", "enumerate", "filter", "flat_map", "ignore_errors", "interleave",
@@ -112,7 +112,7 @@ def update(call: Call, receiver: val.Made, name: str) -> Value:
         )
     if interpreter.in_replica and name in _UPDATES:
         interpreter.use(receiver)
-    if isinstance(receiver, val.Optimizer) and name in _BUILDS:
+    if isinstance(receiver, val.Optimizer) and name in _BUILDS and not interpreter.idle:
         if interpreter.in_replica and interpreter.in_graph and name != "build" and not receiver.built:
             trace.built_late.append((receiver, interpreter.strategy))
         receiver.built = True
@@ -148,7 +148,7 @@ def _strategy_method(call: Call, strategy: val.Strategy, name: str) -> Value:
     if val.SCALED in (reduced, *getattr(reduced, "items", ())):
         how = data.value if isinstance(data, val.Text) else getattr(data, "name", "")
         call.interpreter.trace.reduced += [(call.site, strategy)] if how.lower().endswith("mean") else []
-    if name == _DISTRIBUTE and isinstance(data, val.Dataset):
+    if name == _DISTRIBUTE and isinstance(data, val.Dataset) and not EVALUATION.search(ast.unparse(call.node)):
         call.interpreter.trace.distributed.append((strategy, data))
     if name == _DISTRIBUTE:
         return val.DISTRIBUTED

@@ -156,10 +156,10 @@ def _branches(
         env.names = dict(before)
         interpreter.path = path if taken == number else (*path, id(body))
         left_out = taken not in {None, number}
-        interpreter.left_out += left_out
+        interpreter.left_out, interpreter.idle = interpreter.left_out + left_out, interpreter.idle + left_out
         if not interpreter.execute(body, env) and not left_out:
             outcomes.append(env.names)
-        interpreter.left_out -= left_out
+        interpreter.left_out, interpreter.idle = interpreter.left_out - left_out, interpreter.idle - left_out
         env.keep_branch(before)
     interpreter.conditional -= 1
     interpreter.path = path

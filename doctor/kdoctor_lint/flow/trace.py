@@ -109,26 +109,21 @@ class Trace:
     """Calls of ``strategy.experimental_distribute_dataset(dataset)``."""
     used: list[tuple[val.Made, val.Strategy | None]] = field(default_factory=list)
     """Objects with variables, used under the control of a strategy."""
-    batch_normalized: bool = False
-    """Whether it has a BatchNormalization layer that is certainly trained and not synchronized."""
-    normalized_application: bool = False
-    """Whether it creates a model of ``keras.applications`` that has BatchNormalization layers."""
+    batch_normalized: bool = False  # Whether a BatchNormalization layer is certainly trained, and not synchronized
+    normalized_application: bool = False  # Whether a model of ``keras.applications`` has BatchNormalization layers
     freezes: bool = False  # Whether layers may be frozen, so that their BatchNormalization may not be trained
-    environment: dict[str, Value] = field(default_factory=dict)
-    """Environment variables that the script sets in any case."""
+    environment: dict[str, Value] = field(default_factory=dict)  # Variables that the script sets in any case
     variables: list[tuple[ast.AST, str, Value]] = field(default_factory=list)
     """Where environment variables are set, and to what."""
     averaged: list[tuple[val.Averaged, val.Strategy | None]] = field(default_factory=list)
     """Means over the batch of one replica whose gradients are applied."""
-    reduced: list[tuple[ast.AST, val.Strategy]] = field(default_factory=list)
-    """Calls that average losses that were divided by the number of replicas already."""
+    reduced: list[tuple[ast.AST, val.Strategy]] = field(default_factory=list)  # Calls that average divided losses
     clipped: list[tuple[ast.AST, val.Strategy | None]] = field(default_factory=list)
     """Calls that clip the gradients of one replica, which are then applied."""
     stepped: list[tuple[ast.AST, val.Strategy | None, val.Place, AbstractSet[int]]] = field(default_factory=list)
     """Calls that apply gradients, but not in a replica: the strategy whose scope they need, whether they are in a
     scope, and the ids of the functions around them."""
-    handed: set[int] = field(default_factory=set)
-    """The ids of functions that ``run`` gets, perhaps that of an unknown object, which may be a strategy."""
+    handed: set[int] = field(default_factory=set)  # Ids of functions that ``run`` of what may be a strategy gets
     steps: list[tuple[ast.AST, str, val.Number]] = field(default_factory=list)
     """Arguments that count training steps, with their names."""
     built_late: list[tuple[val.Optimizer, val.Strategy | None]] = field(default_factory=list)
@@ -144,8 +139,7 @@ class Trace:
     saved: list[Saved] = field(default_factory=list)
     late: list[Late] = field(default_factory=list)
     scopes: int = 0  # The number of scopes that are entered
-    meshes: list[tuple[ast.AST, val.Number]] = field(default_factory=list)
-    """Meshes of all devices, and how many devices they need."""
+    meshes: list[tuple[ast.AST, val.Number]] = field(default_factory=list)  # Of all devices, and how many they need
     unsharded: list[tuple[ast.AST, val.Strategy]] = field(default_factory=list)
     """Functions that make a dataset for each worker without looking at which worker it is."""
     undistributed: list[tuple[ast.AST, val.Strategy]] = field(default_factory=list)
@@ -160,8 +154,7 @@ class Trace:
     imports: list[Named] = field(default_factory=list)  # Names in ``from ... import``.
     callbacks: set[str] = field(default_factory=set)  # Class names of the Keras callbacks
     counts: dict[str, ast.AST] = field(default_factory=dict)  # Names that a number literal is assigned to, and where
-    verified: set[str] = field(default_factory=set)
-    """Names that are compared with something that depends on the machine."""
+    verified: set[str] = field(default_factory=set)  # Names compared with something that depends on the machine
     scaled: set[tuple[str, int]] = field(default_factory=set)
     """Keys of numbers that are multiplied by the number of replicas."""
     divided: set[tuple[str, int]] = field(default_factory=set)

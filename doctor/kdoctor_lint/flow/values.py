@@ -4,7 +4,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, TypeVar
 
 from kdoctor_lint.names import COUNT, WORKER
 
@@ -19,8 +19,6 @@ class Place(Enum):
 
 class Value:
     """Any value. An unknown one is :data:`UNKNOWN`, and no rule reports it."""
-
-    __slots__ = ()
 
 
 UNKNOWN = Value()
@@ -126,8 +124,6 @@ class Averaged(Value):
 class PerExample(Averaged):
     """The loss of each example of a replica."""
 
-    __slots__ = ()
-
 
 @dataclass(eq=False, slots=True)
 class Gradients(Value):
@@ -178,8 +174,6 @@ class Given(Value):
 class Flags(Value):
     """The arguments of the command line, or a configuration that is read from a file."""
 
-    __slots__ = ()
-
 
 @dataclass(eq=False, slots=True)
 class LossObject(Value):
@@ -198,8 +192,6 @@ class Counted(Value):
 
 class Definition(Value):
     """A function or a class of the script."""
-
-    __slots__ = ()
 
 
 @dataclass(eq=False, slots=True)
@@ -269,8 +261,6 @@ class Strategy(Value):
 
 class Distribution(Value):
     """``keras.distribution.DataParallel`` or ``ModelParallel``."""
-
-    __slots__ = ()
 
 
 @dataclass(eq=False, slots=True)
@@ -409,11 +399,9 @@ class Method(Value):
 
 def named(value: Value, name: str) -> Value:
     """A number with a further name."""
-    return replace(value, names=value.names | {name}) if isinstance(value, Number) or _has_names(value) else value
-
-
-def _has_names(value: Value) -> TypeGuard[Given]:
-    return isinstance(value, Given) and bool(value.names)
+    if isinstance(value, Number | Given) and (value.names or isinstance(value, Number)):
+        return replace(value, names=value.names | {name})
+    return value
 
 
 def truth_of(value: Value) -> bool | None:

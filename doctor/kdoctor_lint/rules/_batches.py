@@ -6,15 +6,12 @@ from collections.abc import Iterator
 
 from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.flow.values import DEVICES, Dataset, Number, Strategy
-from kdoctor_lint.names import COUNT, SINGLE, SOME, SYNCHRONOUS
+from kdoctor_lint.names import COUNT, EVALUATION, SINGLE, SOME, SYNCHRONOUS
 
 _PER_REPLICA = re.compile(
     r"(?<![a-z])per_?(replica|gpu|device|core|tpu|accelerator)(?![a-z])|(?<![a-z])(replica|local)_?batch", re.IGNORECASE
 )
 _PER_WORKER = re.compile(r"(?<![a-z])per_?(worker|node|host)(?![a-z])", re.IGNORECASE)
-_EVALUATION = re.compile(
-    r"(?<![a-z])(eval|evaluation|val|valid|validation|test|predict|prediction|infer|inference)(?![a-z])", re.IGNORECASE
-)
 _GLOBAL = re.compile(r"global|total|effective", re.IGNORECASE)
 
 
@@ -25,7 +22,7 @@ def divided_batches(trace: Trace) -> Iterator[tuple[Strategy | None, ast.AST, Nu
             yield event.home, event.node, event.batch_size, "fit(batch_size=)"
     for strategy, data in trained_datasets(trace):
         node, size = data.node, data.batch if splits(strategy) else None
-        evaluates = isinstance(size, Number) and size.names and all(map(_EVALUATION.search, size.names))
+        evaluates = isinstance(size, Number) and size.names and all(map(EVALUATION.search, size.names))
         if isinstance(size, Number) and node is not None and not evaluates:
             yield strategy, node, size, _where(node)
 

@@ -53,7 +53,7 @@ def test_unknown_failure_exits_with_1(log: str, tmp_path: Path, screen: Snapshot
 @pytest.mark.parametrize(("tensorflow", "status"), [(None, "fail"), ("", "pass")])
 def test_cause_is_confirmed_on_this_machine(tensorflow: str | None, status: str, log: str, tmp_path: Path) -> None:
     (tmp_path / log).write_text("ModuleNotFoundError: No module named 'addons'\n")
-    assert "Install addons" in kdoctor("diagnose", log).stdout
+    assert "with the module addons" in kdoctor("diagnose", log).stdout
     (tmp_path / log).write_text("ModuleNotFoundError: No module named 'tensorflow'\n")
     target = make_target(tmp_path / "job", tensorflow=tensorflow)
     done = kdoctor("diagnose", log, "--check", "--python", target, "-f", "json", "-o", "markdown=report.md")

@@ -160,8 +160,10 @@ def _fix(remedy: Mapping[str, Any], first: str, check: str) -> list[str]:
     """The remedy, where it is of another check, too, only with the first of them."""
     if first != check:
         return [f"    Fix: as of {first}"]
-    commands = [f"        {command}" for command in remedy["commands"]]
-    return [*wrap(f"Fix: {remedy['summary']}", first="    ", rest="      "), *commands]
+    lines = wrap(f"Fix: {remedy['summary']}", first="    ", rest="      ")
+    lines += [f"        {command}" for command in remedy["commands"]]
+    look = [f"        {command}" for command in remedy["look"]]
+    return [*lines, *(["    Look:"] if look and not lines[-1].endswith(":") else []), *look]
 
 
 def _finding(finding: Mapping[str, Any]) -> list[str]:

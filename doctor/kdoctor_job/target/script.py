@@ -86,6 +86,21 @@ class Fits:
             self.inside = False
 
 
+_STOPPED: List[Fits] = []
+"""Those at which this process stops."""
+
+
+def stop_at_guard(model: Any, data: Any, arguments: Any, **more: Any) -> None:
+    """Raise what the awaited ``fit`` would, if a script that runs up to it gives its model to ``kdoctor.guard`` first.
+
+    Raises:
+        TrainingBegins: it does.
+    """
+    if _STOPPED and not _STOPPED[-1].inside and _STOPPED[-1].begun + 1 == _STOPPED[-1].number:
+        given = {**more, **((arguments() if callable(arguments) else arguments) or {}), "x": data}
+        raise TrainingBegins(model, {name: value for name, value in given.items() if value is not None})
+
+
 def until_fit(command: str, number: int = 1) -> Tuple[Any, Any, Dict[str, Any], Dict[str, Any]]:
     """Run a script until it calls the ``fit`` of a model, as Python would start it.
 
@@ -215,6 +230,7 @@ def stopped_at_fit(fits: Fits | None = None) -> Iterator[None]:
     change(tf.distribute.Strategy, "run", _stops_run(tf.distribute.Strategy.run, fits))
     begun: List[TrainingBegins] = []
     report = threading.excepthook
+    _STOPPED.append(fits)
 
     def keep(raised: Any) -> None:
         if isinstance(raised.exc_value, TrainingBegins):
@@ -227,6 +243,7 @@ def stopped_at_fit(fits: Fits | None = None) -> Iterator[None]:
         yield
     finally:
         threading.excepthook = report
+        _STOPPED.remove(fits)
         sys.meta_path.remove(finder)
         for kind, name in changed:
             delattr(kind, name)

@@ -11,7 +11,7 @@ from helpers.locks import lock
 from helpers.reports import cpu_report, gpu_report
 from kdoctor.engine.report import Report
 from kdoctor.errors import UsageError
-from kdoctor.history.last_passing import Series, find_lock, find_start, last_passing
+from kdoctor.history.last_passing import Series, find_lock, find_start, last_passing, last_target
 from kdoctor.history.record import keep
 from kdoctor.history.store import STEPS, opened
 from kdoctor.lock.document import Lock
@@ -63,6 +63,13 @@ def test_equal_locks_are_stored_once_and_pruned_with_their_last_run(place: Path)
     assert (count(place, "green"), count(place, "locks")) == (4, 2)
     kept(place, cpu_report(), lock(), KDOCTOR_HISTORY_KEEP="2")
     assert (count(place, "runs"), count(place, "green"), count(place, "locks")) == (2, 2, 1)
+
+
+def test_interpreter_of_the_last_passing_run_is_known(place: Path) -> None:
+    kept(place, replace(cpu_report(), target="/opt/a/bin/python (Python 3.11.7)"))
+    kept(place, replace(gpu_report(), target="/opt/b/bin/python (Python 3.11.7)"))
+    environ = {"KDOCTOR_HISTORY": str(place)}
+    assert (last_target(environ, "cpu-smoke"), last_target(environ, "other")) == ("/opt/a/bin/python", "")
 
 
 def test_failed_and_narrowed_runs_store_no_lock(place: Path) -> None:

@@ -6,6 +6,9 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from helpers.command import ON_PATH, kdoctor, make_target
+from kdoctor.commands import again
+from kdoctor_diagnose.diagnose import diagnose_text
+from kdoctor_diagnose.report.formats import render
 
 LOG = """\
 keras==3.15.1
@@ -61,6 +64,13 @@ def test_cause_is_confirmed_on_this_machine(tensorflow: str | None, status: str,
     assert found["versions.tensorflow-installed"] == status
     confirmed = "Confirmed on this machine" in (tmp_path / "report.md").read_text()
     assert confirmed == (status == "fail")
+
+
+def test_fix_is_run_by_root_without_sudo(monkeypatch: pytest.MonkeyPatch) -> None:
+    diagnosis = diagnose_text("step 3\nKilled\n", {}, {})
+    assert "sudo dmesg" in render(diagnosis, "terminal")
+    monkeypatch.setattr(again, "root_without_sudo", True)
+    assert "sudo" not in render(diagnosis, "terminal")
 
 
 def test_output_of_a_tool_is_not_taken_for_a_log(log: str, tmp_path: Path) -> None:

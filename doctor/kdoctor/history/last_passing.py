@@ -16,6 +16,7 @@ from kdoctor.lock.document import Lock, loads, text_of
 from kdoctor.text.lists import counted
 
 _RECORD = "Name another checklist with --checklist, a lock with --to, or record one: kdoctor checklist record {}"
+NAME_ANOTHER = "Name another checklist with --checklist, or a lock with --to."
 _CHECK = "Name another checklist with --checklist, or see what fails: kdoctor check --checklist {}"
 _ROLLBACK = "To name its environment: kdoctor rollback --checklist {} --to last-passing"
 
@@ -118,12 +119,17 @@ def _why_none(connection: sqlite3.Connection, series: Series) -> tuple[str, str]
     if not of_target:
         number, _, target, scope, _ = next((run for run in passing if not run[3]), passing[0])
         message = f"the last passing run of {name} ({number}) examined {target}, not {series.target}"
+        if "--gpus" in scope:  # a lock is recorded with those of the checklist
+            return message, NAME_ANOTHER
         does = _RECORD if scope else _ROLLBACK
         return message, f"{does} --python {quoted(target).replace('{', '{{').replace('}', '}}')}"
     whole = [run for run in of_target if not run[3]]
     if not whole:
         number, _, _, scope, _ = of_target[0]
-        return f"the last passing run of {name} ({number}) was narrowed by {scope}", _RECORD
+        return (
+            f"the last passing run of {name} ({number}) was narrowed by {scope}",
+            NAME_ANOTHER if "--gpus" in scope else _RECORD,
+        )
     number, started_at, *_ = whole[0]
     message = (
         f"the last passing run of {name} ({number}, {started_at}) was recorded by an older kdoctor, "

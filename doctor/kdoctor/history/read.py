@@ -11,7 +11,7 @@ from kdoctor.history.store import unpack
 
 NO_RUN = 0
 """The run of diagnoses that were kept before the first run."""
-_SEARCHED = 5
+_SEARCHED = 20
 """Number of runs that are searched for a line of a report."""
 RECENT = 200
 """Number of runs that are searched for flaky checks."""

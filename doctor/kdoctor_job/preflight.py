@@ -182,7 +182,6 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
     from kdoctor_job.target.script import stop_at_guard
 
     fit_arguments = _with(arguments, fit_arguments)
-    stop_at_guard(model, data, fit_arguments, steps_per_epoch=steps_per_epoch, batch_size=batch_size)
     started, started_at = time.monotonic(), dt.datetime.now(dt.timezone.utc)
     strategy = _strategy(tf, model) if strategy is None else strategy
     if not isinstance(strategy, tf.distribute.Strategy):
@@ -197,6 +196,7 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
     }
     limits: dict[str, Any] = {"steps": steps, "steps_per_epoch": steps_per_epoch, "budget_s": budget_s}
     job = Job(model, data, batch_size=batch_size, fit_arguments=fit_arguments, **limits)
+    later = stop_at_guard(model, data, fit_arguments, steps_per_epoch=steps_per_epoch, batch_size=batch_size)
     with _without_notes(tf.get_logger()), progress_lines(found):
         _examine(job, strategy, found)
     found["job"] = {**found.get("job", {}), "gpus": _gpus(tf, strategy)}
@@ -219,7 +219,7 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
         started_at=started_at,
         duration_s=time.monotonic() - started,
     )
-    return Preflight(build_report(collected, _plan(Severity(fail_on), allow_unknown=allow_unknown)))
+    return Preflight(build_report(collected, _plan(Severity(fail_on), allow_unknown=allow_unknown or later)))
 
 
 def _with(arguments: Mapping[str, Any], given: Mapping[str, Any] | Callable[..., Mapping[str, Any]] | None) -> Any:

@@ -134,10 +134,7 @@ def report_of(connection: sqlite3.Connection, run: int) -> dict[str, Any]:
 
 
 def saying(connection: sqlite3.Connection, line: str) -> str:
-    """The check whose finding or evidence in one of the newest runs a line of its report shows; empty if there is none.
-
-    A line may be cut, and a finding's may name several subjects.
-    """
+    """The check whose finding or evidence in a new run a line of its report, which may be cut, shows; else empty."""
     rows = connection.execute("SELECT report FROM reports ORDER BY run DESC LIMIT ?", (_SEARCHED,))
     for result in (result for (packed,) in rows for result in unpack(packed)["results"]):
         for finding in result["findings"]:

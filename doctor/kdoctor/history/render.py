@@ -62,15 +62,8 @@ def list_flaky(found: Sequence[Flaky]) -> str:
     """The flaky checks; empty if there are none."""
     if not found:
         return ""
-    lines = [
-        line
-        for item in found
-        for line in wrap(
-            f"{item.check} changed {counted(item.flips, 'time')} ({item.checklist} on {item.host})",
-            first="  ",
-            rest="    ",
-        )
-    ]
+    texts = [f"{item.check} changed {counted(item.flips, 'time')} ({item.checklist} on {item.host})" for item in found]
+    lines = [line for text in texts for line in wrap(text, first="  ", rest="    ")]
     return "\n".join(["", f"Flaky in the last {RECENT} runs", *lines, ""])
 
 

@@ -21,7 +21,7 @@ from typing import Any, Callable, Dict, Iterator, List, Set, Tuple
 import tensorflow as tf
 
 from kdoctor_job.target.other_fits import other_fits
-from kdoctor_job.target.parts import PartError, describe
+from kdoctor_job.target.parts import PartError, call, describe
 from kdoctor_target.runner.case import NotHere
 
 PART = "script"
@@ -86,19 +86,22 @@ class Fits:
             self.inside = False
 
 
-_STOPPED: List[Fits] = []
-"""Those at which this process stops."""
+_STOPPED: List[Fits] = []  # those at which this process stops
 
 
-def stop_at_guard(model: Any, data: Any, arguments: Any, **more: Any) -> None:
-    """Raise what the awaited ``fit`` would, if a script that runs up to it gives its model to ``kdoctor.guard`` first.
+def stop_at_guard(model: Any, data: Any, arguments: Any, **more: Any) -> bool:
+    """Raise what ``fit`` would, if a script gives this to ``kdoctor.guard`` before the awaited one.
+
+    Returns:
+        Whether a script runs up to a later one. Its trainings stop here, too, and are then unknown.
 
     Raises:
         TrainingBegins: it does.
     """
     if _STOPPED and not _STOPPED[-1].inside and _STOPPED[-1].begun + 1 == _STOPPED[-1].number:
-        given = {**more, **((arguments() if callable(arguments) else arguments) or {}), "x": data}
+        given = {**more, **((call(PART, arguments) if callable(arguments) else arguments) or {}), "x": data}
         raise TrainingBegins(model, {name: value for name, value in given.items() if value is not None})
+    return bool(_STOPPED)
 
 
 def until_fit(command: str, number: int = 1) -> Tuple[Any, Any, Dict[str, Any], Dict[str, Any]]:
@@ -133,11 +136,9 @@ def until_fit(command: str, number: int = 1) -> Tuple[Any, Any, Dict[str, Any], 
             usage = f"Give it the arguments that it needs, as in --model '{words[0]} --batch 64'."
             fix = usage if end.code == _USAGE else ""
             raise PartError(PART, f"{words[0]} ends before {fits.awaited}: {how}", fix) from end
-    except PartError:
+    except (PartError, KeyboardInterrupt):
         raise
     except BaseException as error:
-        if isinstance(error, KeyboardInterrupt):
-            raise
         traceback.print_exc()
         message = f"{words[0]} raised {describe(error)}"
         raise PartError(PART, message, _fix_of(error, words[0])) from error

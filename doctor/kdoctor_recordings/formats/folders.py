@@ -92,11 +92,8 @@ def dumps(folder: Path) -> Iterator[Path]:
         name = file.relative_to(folder).as_posix()
         if name.startswith("sys/") or "/sys/" in f"/{name}" or not (len(every) <= _FEW or _DUMPS.search(name)):
             continue
-        if (
-            file.suffix.lower() not in _SUFFIXES
-            and not file.suffix.lower().endswith("gz")
-            and not file.suffix[1:].isdigit()
-        ):
+        ending = file.suffix.lower()
+        if not (ending in _SUFFIXES or ending.endswith("gz") or ending[1:].isdigit()):
             continue
         if file.is_file() and file.resolve().is_relative_to(folder.resolve()) and file.stat().st_size:
             count += 1

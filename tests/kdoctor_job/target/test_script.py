@@ -108,6 +108,11 @@ def test_fit_of_a_later_phase(until_fit: Callable[..., Any], tmp_path: Path) -> 
         until_fit(phases, number=4)
 
 
+def test_guard_before_another_fit_is_passed(until_fit: Callable[..., Any]) -> None:
+    *_, fit = until_fit(NET + GUARD + "model.fit(x, y, epochs=5)\nmodel.fit(x, y, epochs=8)\n", number=2)
+    assert fit["number"] == 2
+
+
 @cases(
     ("while True:\n    model.train_on_batch(x, y)", "train9.py trains in a loop (train_on_batch)"),
     ("tf.distribute.MirroredStrategy(['CPU:0']).run(lambda: 1)", "train9.py trains in a loop (strategy.run)"),

@@ -77,7 +77,8 @@ def near_miss(word: str, known: Iterable[str]) -> str | None:
     """The most similar known word, or None. Also by its beginning or last part: ``free`` is near ``gpu.free``."""
     choices = sorted(set(known))
     begun = [one for one in choices if len(word) >= _BEGINNING and (one.startswith(word) or f".{word}" in one)]
-    close = get_close_matches(word, choices, n=1, cutoff=0.85) or sorted(begun, key=len)
+    begun.sort(key=len)
+    close = ("." in word and begun) or get_close_matches(word, choices, n=1, cutoff=0.85) or begun
     close = close or get_close_matches(word, choices, n=1, cutoff=0.6)
     if close:
         return close[0]
@@ -106,7 +107,7 @@ def did_you_mean_file(path: Path, *endings: str) -> str:
     stem, *_ = path.name.lower().lstrip(".").partition(".")
     stems = {other.lower().lstrip(".").partition(".")[0]: other for other in known}
     close = get_close_matches(stem, stems, n=1, cutoff=0.8) or [other for other in stems if _is_typo(stem, other)]
-    return f"; did you mean {stems[close[0]]!r}?" if close else ""
+    return f"; did you mean {str(path.with_name(stems[close[0]]))!r}?" if close else ""
 
 
 _SHORT = 3

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import re
 import secrets
 import shlex
 import stat
@@ -15,6 +16,8 @@ from kdoctor.errors import UsageError, did_you_mean
 
 STDOUT = "-"
 """File name of the standard output."""
+_OF_ENDINGS = {"md": "markdown", "xml": "junit", "htm": "html", "prom": "prometheus"}
+"""Formats by the endings of their files, where these differ."""
 _READER_S = 5.0
 """Seconds that a named pipe may be without a reader."""
 
@@ -58,10 +61,14 @@ def parse_outputs(
     """
     files: list[OutputFile] = []
     chosen = [_known(stdout, formats, f"--format {stdout}")] if stdout is not None else []
-    for value in values:
+    together = rf",(?=(?:{'|'.join(formats)})=)"  # html=a.html,json=a.json
+    for value in (one for given in values for one in re.split(together, given)):
         name, equals, file = value.partition("=")
         if not (equals and file):
-            hint = f"Available formats: {', '.join(formats)}. Example: --output json=report.json"
+            ending = Path(value).suffix[1:]
+            ending = _OF_ENDINGS.get(ending, ending)
+            example = f"{ending}={shlex.quote(value)}" if ending in formats else "json=report.json"
+            hint = f"Available formats: {', '.join(formats)}. Example: --output {example}"
             raise OutputError(f"--output {value}: expected FORMAT=FILE", hint=hint)
         known = _known(name, formats, f"--output {value}")
         if file == STDOUT:
@@ -156,8 +163,8 @@ def _write_to_pipe(pipe: Path, content: bytes) -> None:
 
 def _known(name: str, formats: Sequence[str], shown: str) -> str:
     if name not in formats:
-        hint = f"Available formats: {', '.join(formats)}"
-        raise OutputError(f"{shown}: unknown format {name!r}{did_you_mean(name, formats)}", hint=hint)
+        near = did_you_mean(_OF_ENDINGS.get(name, name), formats)
+        raise OutputError(f"{shown}: unknown format {name!r}{near}", hint=f"Available formats: {', '.join(formats)}")
     return name
 
 

@@ -73,7 +73,8 @@ _INTERFACE = re.compile(
 def look_at(text: str, owner: Owner) -> str:
     """What to look at, or to install."""
     missing = _MISSING.search(text)
-    return f"Install {missing['name']} in the job's environment, or correct the import." if missing else _LOOK[owner]
+    install = "Install the package with the module {} in the job's environment, or correct the import."
+    return install.format(missing["name"]) if missing else _LOOK[owner]
 
 
 def owner_of(text: str, file: str = "", program: str | None = None) -> Owner:

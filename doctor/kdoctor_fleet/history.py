@@ -62,7 +62,7 @@ class FleetHistory(Document):
             yield "Every node passed in every run."
             return
         yield ""
-        yield f"{len(self.runs)} runs, the oldest first: . passed, F failed, ? unknown, - silent"
+        yield f"{counted(len(self.runs), 'run')}, the oldest first: . passed, F failed, ? unknown, - silent"
         for (shown, text), names in grouped((_shown(node), node.name) for node in self.nodes).items():
             yield f"{shown}  {fold(names)}  {text}"
 
@@ -111,11 +111,7 @@ def _nodes(reports: Sequence[FleetDocument]) -> Iterator[NodeHistory]:
         if all(state is NodeState.PASSED for _, state in known):
             continue
         last, now = known[-1]
-        begun = last
-        for index, state in reversed(known):
-            if state is not now:
-                break
-            begun = index
+        *_, (begun, _) = itertools.takewhile(lambda item: item[1] is now, reversed(known))  # noqa: B023 - used at once
         changes = sum(one is not other for (_, one), (_, other) in itertools.pairwise(known))
         reason = by_run[last][name].reason
         found.append(

@@ -70,15 +70,20 @@ def conclude_fleet(  # noqa: PLR0913 - what is known about the fleet
     text = f"{passed} of {counted(len(counting), 'node')} passed"
     if needed != len(counting):
         text += f", {needed} needed"
+    unreadable = f"{counted(unread, 'file')} could not be read" if unread and passed < needed else ""
     warned = any(cause.severity is not Severity.INFO for cause in causes)
     if passed + unknown + unread < needed:
-        return Verdict(conclusion=Conclusion.FAIL, exit_code=EXIT_FAIL, reason=f"{text}{_worst(causes)}")
+        return Verdict(
+            conclusion=Conclusion.FAIL,
+            exit_code=EXIT_FAIL,
+            reason=f"{text}{f'; {unreadable}' * bool(unreadable)}{_worst(causes)}",
+        )
     if options and passed:
         text += f", asked with {shorten(options, _LONGEST)}"
     if as_of:
         text += f", as of {as_of}"
     missing = [f"{unknown} unknown ({_why_unknown(counting)})"] if unknown and passed < needed else []
-    missing += [f"{counted(unread, 'file')} could not be read"] if unread and passed < needed else []
+    missing += [unreadable] if unreadable else []
     missing += [f"{', '.join(undecided)} could not be evaluated"] if undecided else []
     if missing:
         reason = f"{text}; {'; '.join(missing)}"

@@ -69,7 +69,7 @@ def existing(file: Path, shown: str = "") -> Path:
         UsageError: there is none.
     """
     if not file.is_file():
-        raise UsageError(f"{shown or file}: no such file{did_you_mean_file(file, '.py')}")
+        raise UsageError(f"{shown or file}: no such file{did_you_mean_file(Path(shown or file), '.py')}")
     return file
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import inspect
 import logging
 import os
 import sys
@@ -12,10 +13,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec
 
 from kdoctor.catalog.explanations import explain_exception
 from kdoctor.catalog.load import load_catalog
+from kdoctor.commands.again import program
+from kdoctor.commands.shell import quoted
 from kdoctor.engine.report import Report, Result
 from kdoctor.facts import PciDevices, SmokeCase, SmokeRun, SmokeRuns, Unavailable
 from kdoctor.facts.visible import VARIABLE
@@ -38,6 +41,7 @@ from kdoctor_job.own_model import DEFAULT_STEPS, OWN_MODEL
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+_P = ParamSpec("_P")
 _CASE = "own-model"
 _QUIET_S = 10.0
 """Seconds until the first line of progress."""
@@ -93,7 +97,7 @@ class Preflight:
             raise PreflightError(self)
         lines = [f"{verdict_line(self.report)}; {self.report.target.partition(', ')[2]}"]
         warned = [(block.id, text) for block in cause_blocks(self.report) for text in block.findings]
-        lines += [f"warning: {text}; see: kdoctor explain {name}" for name, text in warned]
+        lines += [f"warning: {text}; see: {quoted(*program(), 'explain', name)}" for name, text in warned]
         sys.stdout.write("".join(f"kdoctor: {line}\n" for line in lines))
         return self
 
@@ -175,6 +179,7 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
 
     from kdoctor_job.target.examine import Job
     from kdoctor_job.target.parts import replica_devices
+    from kdoctor_job.target.script import stop_at_guard
 
     fit_arguments = _with(arguments, fit_arguments)
     started, started_at = time.monotonic(), dt.datetime.now(dt.timezone.utc)
@@ -189,15 +194,9 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
         "replicas": int(strategy.num_replicas_in_sync),
         "devices": replica_devices(strategy),
     }
-    job = Job(
-        model,
-        data,
-        steps=steps,
-        steps_per_epoch=steps_per_epoch,
-        batch_size=batch_size,
-        budget_s=budget_s,
-        fit_arguments=fit_arguments,
-    )
+    limits: dict[str, Any] = {"steps": steps, "steps_per_epoch": steps_per_epoch, "budget_s": budget_s}
+    job = Job(model, data, batch_size=batch_size, fit_arguments=fit_arguments, **limits)
+    later = stop_at_guard(model, data, fit_arguments, steps_per_epoch=steps_per_epoch, batch_size=batch_size)
     with _without_notes(tf.get_logger()), progress_lines(found):
         _examine(job, strategy, found)
     found["job"] = {**found.get("job", {}), "gpus": _gpus(tf, strategy)}
@@ -220,7 +219,7 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
         started_at=started_at,
         duration_s=time.monotonic() - started,
     )
-    return Preflight(build_report(collected, _plan(Severity(fail_on), allow_unknown=allow_unknown)))
+    return Preflight(build_report(collected, _plan(Severity(fail_on), allow_unknown=allow_unknown or later)))
 
 
 def _with(arguments: Mapping[str, Any], given: Mapping[str, Any] | Callable[..., Mapping[str, Any]] | None) -> Any:
@@ -304,43 +303,23 @@ def _without_notes(logger: logging.Logger) -> Iterator[None]:
         logger.setLevel(level)
 
 
-def guard(  # noqa: PLR0913 - the arguments of fit
-    model: Any,
-    data: Any,
-    strategy: Any = None,
-    *,
-    steps: int = DEFAULT_STEPS,
-    steps_per_epoch: int | None = None,
-    batch_size: int | None = None,
-    fit_arguments: Mapping[str, Any] | Callable[..., Mapping[str, Any]] | None = None,
-    budget_s: float | None = None,
-    restore: str | Path | None = None,
-    fail_on: Literal["error", "warning", "info"] = "error",
-    allow_unknown: bool = False,
-    **arguments: Any,
-) -> Preflight:
-    """Call ``preflight``; print its verdict in one line, or raise if the job should not start.
+def _required(examine: Callable[_P, Preflight]) -> Callable[_P, Preflight]:
+    def guard(*arguments: _P.args, **named: _P.kwargs) -> Preflight:
+        """Call ``preflight``; print its verdict in one line, or raise if the job should not start.
 
-    The result is a context manager: ``with kdoctor.guard(model, data): model.fit(data)`` also prints the diagnosis if
-    the ``fit`` raises a known failure.
+        The result is a context manager: ``with kdoctor.guard(model, data): model.fit(data)`` also prints the diagnosis
+        if the ``fit`` raises a known failure.
 
-    Raises:
-        PreflightError: a check at or above ``fail_on`` failed, or is unknown without ``allow_unknown``.
-    """
-    return preflight(
-        model,
-        data,
-        strategy,
-        steps=steps,
-        steps_per_epoch=steps_per_epoch,
-        batch_size=batch_size,
-        fit_arguments=fit_arguments,
-        budget_s=budget_s,
-        restore=restore,
-        fail_on=fail_on,
-        allow_unknown=allow_unknown,
-        **arguments,
-    ).require()
+        Raises:
+            PreflightError: a check at or above ``fail_on`` failed, or is unknown without ``allow_unknown``.
+        """
+        return examine(*arguments, **named).require()
+
+    guard.__signature__ = inspect.signature(examine)  # type: ignore[attr-defined]  # what help() shows
+    return guard
+
+
+guard = _required(preflight)
 
 
 def _plan(fail_on: Severity, *, allow_unknown: bool) -> Plan:

@@ -79,6 +79,7 @@ def chosen_rules(select: Sequence[str], ignore: Sequence[str], *, notes: bool = 
         UsageError: a rule is unknown, or no rule is left.
     """
     default = [rule.id for rule in RULES.values() if notes or rule.severity is not Severity.INFO]
+    select, ignore = ([one for given in items for one in given.split(",")] for items in (select, ignore))
     wanted = {name for item in select for name in rules_named(item)} or set(default)
     wanted -= {name for item in ignore for name in rules_named(item)}
     if not wanted:

@@ -11,7 +11,7 @@ def test_most_similar_file_or_folder_is_proposed(tmp_path: Path, name: str, mean
     for present in ("node.yaml", "node.lock.yaml", ".venv", "train.py"):
         (tmp_path / present).touch()
     proposed = did_you_mean_file(tmp_path / name, *([".yaml"] if "yaml" in name else []))
-    assert proposed == (f"; did you mean {meant!r}?" if meant else "")
+    assert proposed == (f"; did you mean {str(tmp_path / meant)!r}?" if meant else "")
 
 
 def test_folder_that_cannot_be_listed_proposes_nothing(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ def test_formats_and_files_are_parsed(tmp_path: Path) -> None:
         ),
     )
     assert list(tmp_path.iterdir()) == []
+    assert parse_outputs([f"json={tmp_path}/a=b.json,junit={tmp_path}/b.xml"], FORMATS, stdout="markdown") == outputs
 
 
 def test_dash_is_stdout() -> None:

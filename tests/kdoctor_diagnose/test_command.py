@@ -6,6 +6,9 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from helpers.command import ON_PATH, kdoctor, make_target
+from kdoctor.commands import again
+from kdoctor_diagnose.diagnose import diagnose_text
+from kdoctor_diagnose.report.formats import render
 
 LOG = """\
 keras==3.15.1
@@ -53,7 +56,7 @@ def test_unknown_failure_exits_with_1(log: str, tmp_path: Path, screen: Snapshot
 @pytest.mark.parametrize(("tensorflow", "status"), [(None, "fail"), ("", "pass")])
 def test_cause_is_confirmed_on_this_machine(tensorflow: str | None, status: str, log: str, tmp_path: Path) -> None:
     (tmp_path / log).write_text("ModuleNotFoundError: No module named 'addons'\n")
-    assert "Install addons" in kdoctor("diagnose", log).stdout
+    assert "with the module addons" in kdoctor("diagnose", log).stdout
     (tmp_path / log).write_text("ModuleNotFoundError: No module named 'tensorflow'\n")
     target = make_target(tmp_path / "job", tensorflow=tensorflow)
     done = kdoctor("diagnose", log, "--check", "--python", target, "-f", "json", "-o", "markdown=report.md")
@@ -61,6 +64,13 @@ def test_cause_is_confirmed_on_this_machine(tensorflow: str | None, status: str,
     assert found["versions.tensorflow-installed"] == status
     confirmed = "Confirmed on this machine" in (tmp_path / "report.md").read_text()
     assert confirmed == (status == "fail")
+
+
+def test_fix_is_run_by_root_without_sudo(monkeypatch: pytest.MonkeyPatch) -> None:
+    diagnosis = diagnose_text("step 3\nKilled\n", {}, {})
+    assert "sudo dmesg" in render(diagnosis, "terminal")
+    monkeypatch.setattr(again, "root_without_sudo", True)
+    assert "sudo" not in render(diagnosis, "terminal")
 
 
 def test_output_of_a_tool_is_not_taken_for_a_log(log: str, tmp_path: Path) -> None:

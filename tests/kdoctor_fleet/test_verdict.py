@@ -48,7 +48,8 @@ def test_verdict_of_states(states: str, needed: int, exit_code: int) -> None:
 
 def test_open_comparisons_are_inconclusive_and_an_unread_file_is_one_node() -> None:
     assert conclude_fleet(nodes("pp"), 2, causes=(), unread=0, undecided=("cluster.tf-config",)).exit_code == 3
-    assert conclude_fleet(nodes("pf"), 3, causes=(), unread=1, undecided=()).exit_code == 1
+    found = conclude_fleet(nodes("pf"), 3, causes=(), unread=1, undecided=())
+    assert (found.exit_code, found.reason) == (1, "1 of 2 nodes passed, 3 needed; 1 file could not be read")
 
 
 @pytest.mark.parametrize("severity", Severity)

@@ -29,6 +29,7 @@ def test_hints_apply_only_on_request() -> None:
     assert severities == {Severity.ERROR, Severity.WARNING}
     assert chosen_rules([], []) == RULES
     assert list(chosen_rules(["no-prefetch"], [], notes=False)) == ["lint.no-prefetch"]
+    assert chosen_rules(["KD1,KD5"], ["KD101,KD501"]) == chosen_rules(["KD1", "KD5"], ["KD101", "KD501"])
 
 
 def test_codes_and_their_start_select_rules() -> None:

@@ -48,4 +48,12 @@ def test_notes_of_the_first_file_are_kept(tmp_path: Path) -> None:
 
 def test_folder_with_other_files_only_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no file in it"):
-        import_files([folder_of(tmp_path, nvidia="hello\n", hosts=LOG)])
+        import_files([folder_of(tmp_path, nvidia="hello\n", hosts="hello\n")])
+
+
+def test_names_decide_only_in_a_folder_of_many_files(tmp_path: Path) -> None:
+    root = folder_of(tmp_path, machine7=query("3B"), dmesg=LOG)
+    assert import_files([root]).facts.keys() == {Gpus, KernelLog}
+    for number in range(60):
+        (root / f"hosts{number}").touch()
+    assert import_files([root]).facts.keys() == {KernelLog}

@@ -7,6 +7,8 @@ from kdoctor_checks._builds import after_a_gpu
 from kdoctor_checks._gpus import MIB, size
 
 _SUBJECT = "ulimit -l"
+_RAISE = "sudo prlimit --pid $$ --memlock=unlimited"
+"""Not in a container, whose root may not."""
 
 
 @check("host.locked-memory", severity=Severity.INFO, needs_gpus=True)
@@ -36,7 +38,7 @@ def locked_memory(host: Host, pci: PciDevices | Unavailable, *, least_mib: int =
             expected=f"unlimited, or at least {least_mib} MiB",
             remedy=Remedy.configure(
                 "Raise the limit in the job's shell, or start the container with --ulimit memlock=-1.",
-                "ulimit -l unlimited" if limit.hard is None else "sudo prlimit --pid $$ --memlock=unlimited",
+                *() if limit.hard and host.container else [_RAISE if limit.hard else "ulimit -l unlimited"],
             ),
             after=after_a_gpu(pci),
             rollback=Rollback.to("restore the recorded limit", f"ulimit -l {limit.soft // 1024}"),

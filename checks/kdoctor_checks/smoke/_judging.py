@@ -131,7 +131,7 @@ def judge_cases(
             yield unknown(training(name), reason, of_import(run))
             continue
         if case.outcome == "skipped":
-            yield NotApplicable(reason=f"{subject(case)}: {case.skip_reason}")
+            yield NotApplicable(reason=case.skip_reason or "")
             continue
         knows_replicas = case.replicas is not None or case.outcome == "trained"
         left_out = not_replicated(run, case) if replicated and knows_replicas else None

@@ -32,6 +32,7 @@ def plan(
     Raises:
         SelectionError: a pattern matches nothing, or nothing is left.
     """
+    select, skip = ([one for given in patterns for one in given.split(",")] for patterns in (select, skip))
     entries = _with_prerequisites(checklist, catalog, select)
     for option, patterns in (("--select", select), ("--skip", skip)):
         for pattern in patterns:

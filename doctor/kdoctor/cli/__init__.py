@@ -41,6 +41,7 @@ def _reported() -> Iterator[None]:
         message = getattr(error, "message", None)
         if isinstance(message, str):
             word, *choices = _QUOTED.findall(message) if _NOT_AMONG in message else [""]
+            message = message.replace("Input should be", "it must be").replace("a valid integer", "an integer")
             message = _PYDANTIC.sub("", message).rstrip(".") + did_you_mean(word, choices)
             error.message = clean(message)  # type: ignore[attr-defined]  # it repeats the arguments
         raise

@@ -1,7 +1,9 @@
 """``kdoctor checklist diff`` and ``git-diff``."""
 
 import os
+import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal, NoReturn
 
@@ -10,6 +12,7 @@ import typer
 from kdoctor.catalog.load import load_catalog
 from kdoctor.cli.options import PluginOption, option
 from kdoctor.cli.stderr import show
+from kdoctor.commands.again import in_same_environment
 from kdoctor.commands.shell import quoted
 from kdoctor.diff.compare import all_new, all_shipped, compare, compare_locks
 from kdoctor.diff.git import compare_as_git_asks
@@ -17,6 +20,7 @@ from kdoctor.diff.model import Comparison, Kind
 from kdoctor.diff.render import Format, render_diff
 from kdoctor.diff.sources import Git, from_files, from_git
 from kdoctor.errors import UsageError
+from kdoctor.history.last_passing import last_target
 from kdoctor.lock.store import is_lock, read_lock
 from kdoctor.probes.process.child import ChildEnd, Children
 from kdoctor.run.log import warn
@@ -28,7 +32,7 @@ _GIT_ARGUMENTS = 7
 def diff(
     checklists: Annotated[
         list[str],
-        typer.Argument(metavar="FILE", help="The old and the new checklist or lock; with --base only the new one."),
+        typer.Argument(metavar="FILE", help="Old and new checklist or lock; with --base only the new checklist."),
     ],
     *,
     base: Annotated[str | None, option("Compare with this revision in git.", metavar="REV")] = None,
@@ -65,7 +69,10 @@ def diff(
             return
     else:
         old = from_files(checklists[0], catalog)
-    _finish(compare(old, new), format, fail_on)
+    found = compare(old, new)
+    examined = shutil.which(last_target(os.environ, new.checklist.name))
+    notes = [in_same_environment(note, ["--python", examined]) if examined else note for note in found.notes]
+    _finish(replace(found, notes=tuple(notes)), format, fail_on)
 
 
 def _finish(found: Comparison, format: Format, fail_on: Kind | None) -> NoReturn:  # noqa: A002 - the option's name

@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.resources import files
@@ -24,6 +25,9 @@ from kdoctor.failures.advice import advise
 from kdoctor.failures.known import Fix, KnownFailure, KnownFailures, load_failures, load_reproductions, source_link
 from kdoctor.failures.match import Match, find_matches, near_misses
 from kdoctor.failures.tables import described_in, spelled_out
+from kdoctor.history.location import history_file
+from kdoctor.history.read import saying
+from kdoctor.history.store import opened
 from kdoctor.matrix.keras import HARMLESS, VERBS, features_of
 from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.model import KnownBad, VersionMatrix
@@ -38,6 +42,8 @@ _LONGEST_INPUT = 10_000_000
 """Bytes that are read from stdin: more than a log of a day."""
 _MOST_WORDS = 5
 """Words of a name, at most."""
+_LEAST_WORDS = 3
+"""Words of a line of a report, at least."""
 _MOST_NAMED = 12
 """Names that are shown of those that mention a word."""
 _SHOWN = 5
@@ -131,7 +137,7 @@ def explain(
     if meant := by_words.get(_words(name)):
         text = explain_name(meant, known)
     near = did_you_mean(_words(name), by_words)
-    if text:
+    if text or (text := _line_of_report(" ".join(words), known)):
         show(text)
     elif find_matches(name, known.failures) or not (_is_name(name) or _is_phrase(name)):
         explain_text(name, known)
@@ -148,6 +154,18 @@ def explain(
         begin = [one for one in sorted(known.names) if _is_code(name) and one.startswith(name)]
         near = near or (f"; there are {some(begin, _SHOWN)}" if begin else did_you_mean(name, known.names))
         raise UsageError(f"nothing is called {' '.join(words)!r}{near}", hint="To list them: kdoctor list")
+
+
+def _line_of_report(text: str, known: Known) -> str:
+    """Everything about the check that a line of a report names, or that said it in one of the newest runs."""
+    line = re.sub(r"^(\[.\] \w+ +|[^\w\s] )|( ?\.\.\.)?( \([a-z.-]+\))?$", "", " ".join(text.split()))
+    if len(line.split()) < _LEAST_WORDS:
+        return ""
+    named = [word for word in re.findall(r"[a-z]+\.[a-z-]+", text) if word in known.catalog.checks]
+    if not named:
+        with suppress(UsageError), opened(history_file(os.environ), create=False) as connection:
+            named = [saying(connection, line)]
+    return explain_check(known.catalog.checks[named[0]], known) if named and named[0] in known.catalog.checks else ""
 
 
 def _mentioning(word: str, known: Known) -> dict[str, str]:
@@ -326,6 +344,8 @@ def explain_keras(package: str, version: str, matrix: VersionMatrix) -> str:
         named = titles(matrix, [item.feature for item in known if item.result == result])
         verb = VERBS[result] if result else "not known"
         sections.append((verb.capitalize(), _paragraph(by_scenario(named)) if named else []))
+    if not any(item.result for item in known):
+        return _sections(f"{package} {version}", known[0].basis if known else "no release was measured", [])
     return _sections(f"{package} {version}", "To read about one of them: kdoctor explain NAME", sections)
 
 

@@ -51,7 +51,9 @@ class ChecklistCommand(TyperCommand):
             if {*before} & {*repeated}:
                 hint = f"Repeat the option: {before[0]} {shlex.quote(rest[0])}"
             elif not values.get("checklist"):
-                hint = f"To name a checklist: {ctx.command_path} --checklist {shlex.quote(rest[0])}"
+                is_job = rest[0].endswith(".py") and "--model" in options
+                does = "examine a job: {} --model" if is_job else "name a checklist: {} --checklist"
+                hint = f"To {does.format(ctx.command_path)} {shlex.quote(rest[0])}"
             raise UsageError(f"unexpected argument {' '.join(rest)}", hint=hint or None)
         return super().parse_args(ctx, args)
 

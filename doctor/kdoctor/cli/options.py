@@ -1,6 +1,7 @@
 """Options that several commands have."""
 
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -31,8 +32,8 @@ def check_time_limit(seconds: float | None) -> float | None:
 
 
 def option(help: str, *names: str, panel: str | None = None, **settings: Any) -> Any:  # noqa: A002 - as typer calls it
-    """An option whose default is not shown in ``--help``."""
-    return typer.Option(*names, help=help, show_default=False, rich_help_panel=panel, **settings)
+    """An option whose default is not shown in ``--help``, unless that is asked for."""
+    return typer.Option(*names, help=help, rich_help_panel=panel, **{"show_default": False, **settings})
 
 
 def format_option(formats: Iterable[str], panel: str | None = None) -> Any:
@@ -53,23 +54,26 @@ def format_option(formats: Iterable[str], panel: str | None = None) -> Any:
     )
 
 
+_examine, _expect, _output, _advanced = (partial(option, panel=panel) for panel in (EXAMINE, EXPECT, OUTPUT, ADVANCED))
+_checks = partial(_examine, metavar="CHECK", autocompletion=complete_check)
+_limit = partial(_advanced, min=1, callback=check_time_limit)
+
 PythonOption = Annotated[
     str | None,
-    option(
+    _examine(
         "Target interpreter: a path, the folder of an environment, or a name on PATH. "
         "\\[default: the active environment, the project's, or kdoctor's]",
         "--python",
-        panel=EXAMINE,
         metavar="PATH",
     ),
 ]
 ChecklistOption = Annotated[
     str,
-    typer.Option(
+    _expect(
+        "Name of a shipped checklist, or path of yours.",
         "--checklist",
         "-c",
-        help="Name of a shipped checklist, or path of yours.",
-        rich_help_panel=EXPECT,
+        show_default=True,
         metavar="NAME|FILE",
         autocompletion=complete_checklist,
     ),
@@ -79,137 +83,73 @@ ChecklistArgument = Annotated[
 ]
 PluginOption = Annotated[
     list[str] | None,
-    option(
+    _advanced(
         "Load more checks, probes or scenarios: my_checks:checks or FILE.py:checks (repeatable).",
         "--plugin",
-        panel=ADVANCED,
         metavar="MODULE:ATTRIBUTE",
     ),
 ]
 ReplicasOption = Annotated[
     int | None,
-    option(
-        "Train on this number of logical CPU devices instead of what the checklist says.",
-        "--replicas",
-        panel=ADVANCED,
-        min=1,
-        max=64,
+    _advanced(
+        "Train on this number of logical CPU devices instead of what the checklist says.", "--replicas", min=1, max=64
     ),
 ]
 GpusOption = Annotated[
     int | None,
-    option(
+    _expect(
         "Expect exactly N usable GPUs instead of what the checklist says; 0 expects none. "
         "CUDA_VISIBLE_DEVICES selects them.",
         "--gpus",
-        panel=EXPECT,
         metavar="N",
         min=0,
     ),
 ]
 SnapshotOption = Annotated[
     Path | None,
-    option(
+    _examine(
         "Judge this snapshot, or output of other tools such as nvidia-smi -q, instead of this machine.",
         "--snapshot",
-        panel=EXAMINE,
         metavar="FILE",
     ),
 ]
 MatrixOption = Annotated[
     str | None,
-    option(
+    _advanced(
         "Custom version matrix that extends or replaces the shipped one. \\[env: KDOCTOR_MATRIX]",
         "--matrix",
-        panel=ADVANCED,
         metavar="FILE",
     ),
 ]
-TimeoutOption = Annotated[
-    float,
-    typer.Option(
-        "--timeout",
-        min=1,
-        callback=check_time_limit,
-        help="Time limit of the whole run, in seconds.",
-        rich_help_panel=ADVANCED,
-    ),
-]
-NoSmokeOption = Annotated[bool, typer.Option("--no-smoke", help="Skip the smoke trainings.", rich_help_panel=EXAMINE)]
+TimeoutOption = Annotated[float, _limit("Time limit of the whole run, in seconds.", "--timeout", show_default=True)]
+NoSmokeOption = Annotated[bool, _examine("Skip the smoke trainings.", "--no-smoke")]
 LockOption = Annotated[
-    Path | None,
-    option("Lock to use. \\[default: NAME.lock.yaml in the folder of the checklist]", "--lock", panel=ADVANCED),
+    Path | None, _advanced("Lock to use. \\[default: NAME.lock.yaml in the folder of the checklist]", "--lock")
 ]
 FailOnOption = Annotated[
-    Literal["error", "warning", "info"],
-    typer.Option(help="Minimum severity that fails the run.", rich_help_panel=ADVANCED),
+    Literal["error", "warning", "info"], _advanced("Minimum severity that fails the run.", show_default=True)
 ]
-AllowUnknownOption = Annotated[
-    bool,
-    typer.Option(
-        "--allow-unknown", help="Pass even if required checks could not be evaluated.", rich_help_panel=EXPECT
-    ),
-]
-NoHistoryOption = Annotated[
-    bool, typer.Option("--no-history", help="Do not record this run in the history.", rich_help_panel=ADVANCED)
-]
+AllowUnknownOption = Annotated[bool, _expect("Pass even if required checks could not be evaluated.", "--allow-unknown")]
+NoHistoryOption = Annotated[bool, _advanced("Do not record this run in the history.", "--no-history")]
 OutputOption = Annotated[
-    list[str] | None,
-    option("Also write a report to FILE (repeatable).", "--output", "-o", panel=OUTPUT, metavar="FORMAT=FILE"),
+    list[str] | None, _output("Also write a report to FILE (repeatable).", "--output", "-o", metavar="FORMAT=FILE")
 ]
 VerboseOption = Annotated[
-    int,
-    typer.Option(
-        "--verbose",
-        "-v",
-        count=True,
-        show_default=False,
-        help="Show every check; twice also reasons and sources.",
-        rich_help_panel=OUTPUT,
-    ),
+    int, _output("Show every check; twice also reasons and sources.", "--verbose", "-v", count=True)
 ]
 CaseTimeoutOption = Annotated[
-    float | None,
-    option(
-        "Time limit for each case, in seconds. \\[default: that of its scenario]",
-        "--case-timeout",
-        panel=ADVANCED,
-        min=1,
-        callback=check_time_limit,
-    ),
+    float | None, _limit("Time limit for each case, in seconds. \\[default: that of its scenario]", "--case-timeout")
 ]
 SelectOption = Annotated[
-    list[str] | None,
-    option(
-        "Run only these checks: ids, families or globs (repeatable).",
-        "--select",
-        panel=EXAMINE,
-        metavar="CHECK",
-        autocompletion=complete_check,
-    ),
+    list[str] | None, _checks("Run only these checks: ids, families or globs (repeatable).", "--select")
 ]
-SkipOption = Annotated[
-    list[str] | None,
-    option(
-        "Skip these checks: ids, families or globs (repeatable).",
-        "--skip",
-        panel=EXAMINE,
-        metavar="CHECK",
-        autocompletion=complete_check,
-    ),
-]
-SaveSnapshotOption = Annotated[
-    Path | None, option("Save the facts of this run as a snapshot.", "--save-snapshot", panel=ADVANCED)
-]
-NoLockOption = Annotated[
-    bool, typer.Option("--no-lock", help="Do not compare with the last passing run.", rich_help_panel=ADVANCED)
-]
-QuietOption = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print one line (format 'line') and no progress.", rich_help_panel=OUTPUT)
-]
+SkipOption = Annotated[list[str] | None, _checks("Skip these checks: ids, families or globs (repeatable).", "--skip")]
+SaveSnapshotOption = Annotated[Path | None, _advanced("Save the facts of this run as a snapshot.", "--save-snapshot")]
+NoLockOption = Annotated[bool, _advanced("Do not compare with the last passing run.", "--no-lock")]
+QuietOption = Annotated[bool, _output("Print one line (format 'line') and no progress.", "--quiet", "-q")]
 LogFormatOption = Annotated[
     Literal["text", "json"],
-    typer.Option("--log-format", help="Format of stderr: text, or one JSON object per line.", rich_help_panel=ADVANCED),
+    _advanced("Format of stderr: text, or one JSON object per line.", "--log-format", show_default=True),
 ]
 ScenariosArgument = Annotated[
     list[str] | None,
@@ -219,37 +159,26 @@ ScenariosArgument = Annotated[
 ]
 TierOption = Annotated[
     Literal["quick", "standard", "full"] | None,
-    option("Thoroughness. Without --tier, --strategy and scenarios it is 'quick'.", "--tier", panel=EXAMINE),
+    _examine("Thoroughness. Without --tier, --strategy and scenarios it is 'quick'.", "--tier"),
 ]
 StrategyOption = Annotated[
-    Strategy | None,
-    option("Run only scenarios of this strategy, such as mirrored.", "--strategy", panel=EXAMINE, metavar="NAME"),
+    Strategy | None, _examine("Run only scenarios of this strategy, such as mirrored.", "--strategy", metavar="NAME")
 ]
 SmokeGpusOption = Annotated[
     int | None,
-    option(
-        "Expect exactly N usable GPUs. CUDA_VISIBLE_DEVICES selects them.", "--gpus", panel=EXPECT, metavar="N", min=1
-    ),
+    _expect("Expect exactly N usable GPUs. CUDA_VISIBLE_DEVICES selects them.", "--gpus", metavar="N", min=1),
 ]
 SmokeReplicasOption = Annotated[
     int | None,
-    option(
-        "Train on this number of logical CPU devices instead of every visible GPU.",
-        "--replicas",
-        panel=EXAMINE,
-        min=1,
-        max=64,
-    ),
+    _examine("Train on this number of logical CPU devices instead of every visible GPU.", "--replicas", min=1, max=64),
 ]
 KeepArtifactsOption = Annotated[
-    Path | None,
-    option("Keep the events, stderr and stacks of each case in DIR.", "--keep-artifacts", panel=OUTPUT, metavar="DIR"),
+    Path | None, _output("Keep the events, stderr and stacks of each case in DIR.", "--keep-artifacts", metavar="DIR")
 ]
 ScriptOption = Annotated[
     Path | None,
-    option(
+    _advanced(
         "The job's script. Files next to it can hide packages. With --model: those of the working folder.",
-        panel=ADVANCED,
         exists=True,
         dir_okay=False,
         metavar="FILE",
@@ -257,9 +186,5 @@ ScriptOption = Annotated[
 ]
 FixScriptOption = Annotated[
     Path | None,
-    option(
-        "Also write the fixes as a bash script, which asks for confirmation before each step.",
-        panel=OUTPUT,
-        metavar="FILE",
-    ),
+    _output("Also write the fixes as a bash script, which asks for confirmation before each step.", metavar="FILE"),
 ]

@@ -21,7 +21,7 @@ from kdoctor.cli.options import option
 from kdoctor.cli.stderr import show
 from kdoctor.errors import UsageError, did_you_mean, did_you_mean_file
 from kdoctor.facts import Facts, Target
-from kdoctor.history.last_passing import Series, last_passing
+from kdoctor.history.last_passing import NAME_ANOTHER, Series, last_passing
 from kdoctor.history.location import history_file
 from kdoctor.history.store import opened
 from kdoctor.lock.document import Lock
@@ -89,7 +89,7 @@ def rollback(
     catalog = load_catalog(plugin or ())
     chosen = load_checklist(checklist, catalog)
     facts = collect(catalog, snapshot, python, timeout).facts if snapshot else None
-    place, lock = _find_lock(chosen, to, lambda: _interpreter(facts, python))
+    place, lock = _find_lock(chosen, to, lambda: _interpreter(facts, python), is_here=snapshot is None)
     if verify:
         raise typer.Exit(_verify(lock, chosen, catalog, python, timeout))
     if facts is None:
@@ -105,13 +105,16 @@ def rollback(
         warn(f"kdoctor: no command restores this: {text}")
 
 
-def _find_lock(checklist: Checklist, to: str | None, interpreter: Callable[[], str]) -> tuple[str, Lock]:
+def _find_lock(
+    checklist: Checklist, to: str | None, interpreter: Callable[[], str], *, is_here: bool
+) -> tuple[str, Lock]:
     """The name of the record to restore, and the record.
 
     Args:
         checklist: the checklist that was recorded.
         to: the value of ``--to``.
         interpreter: finds the examined interpreter, for a record of the history.
+        is_here: whether this machine is restored, whose state can be recorded.
 
     Raises:
         UsageError: no record was found.
@@ -133,7 +136,7 @@ def _find_lock(checklist: Checklist, to: str | None, interpreter: Callable[[], s
         try:
             return last_passing(connection, series, checklist.asked_as)
         except UsageError as error:
-            raise UsageError(f"{missing}{error.message}", hint=error.hint) from error
+            raise UsageError(f"{missing}{error.message}", hint=error.hint if is_here else NAME_ANOTHER) from error
 
 
 def _interpreter(facts: Facts | None, python: str | None) -> str:

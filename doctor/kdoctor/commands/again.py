@@ -18,7 +18,7 @@ _EXAMINING = ("check", "smoke", "snapshot")
 """The commands that examine an environment."""
 root_without_sudo = hasattr(os, "geteuid") and os.geteuid() == 0 and not shutil.which("sudo")
 """As in most containers."""
-_CHECK, _PYTHON = "check", "--python"
+_CHECK, _SMOKE, _PYTHON = "check", "smoke", "--python"
 _REPLACES = {"--checklist": ("-c", "--gpus"), "--gpus 0": ("--select",)}
 """Options of a run that do not fit another value of this one. Without GPUs, nothing may be left of a selection."""
 CORE_COMMANDS = frozenset((
@@ -43,11 +43,10 @@ def program(arguments: Sequence[str] | None = None) -> tuple[str, ...]:
     """
     called = (sys.argv if arguments is None else arguments)[0]
     name = Path(called).name
-    found = shutil.which(_NAME if name == "__main__.py" else name)
-    if name in _NAMES:
-        return (name,) if found and Path(called).exists() and Path(called).samefile(found) else (called,)
-    is_module = name == "__main__.py" and Path(called).parent.name == _NAME
-    return (sys.executable, "-m", _NAME) if is_module and not found else (_NAME,)
+    if name not in _NAMES:  # a script that imports kdoctor, or the module
+        return (_NAME,) if shutil.which(_NAME) else (sys.executable, "-m", _NAME)
+    found = shutil.which(name)
+    return (name,) if found and Path(called).exists() and Path(called).samefile(found) else (called,)
 
 
 def called_here(text: str) -> str:
@@ -68,16 +67,20 @@ def in_same_place(command: str, asked: str) -> str:
     """
     if asked and root_without_sudo and "--snapshot" not in asked:  # those run on the recorded machine
         command = _SUDO.sub("", command)
-    if not asked or not command.startswith(f"{_NAME} "):
+    if not command.startswith(f"{_NAME} "):
         return command
+    if not asked:
+        return command.replace(_NAME, quoted(*program()), 1)
     words = shlex.split(asked)
+    if _SMOKE in words and "--checklist" not in command:
+        command = command.replace(f"{_NAME} {_CHECK}", f"{_NAME} {_SMOKE}").replace("--gpus 0", "--replicas 2")
     called = quoted(*words[: next((place for place, word in enumerate(words) if word in _EXAMINING), 1)])
     here = command.replace(_NAME, called, 1)
     does = command.split()[1]
     if does not in _EXAMINING:
         return here
-    if does == _CHECK and _CHECK in words:
-        return " ".join([here, *map(quoted, _others(words[words.index(_CHECK) + 1 :], command.split()[2:]))])
+    if does in (_CHECK, _SMOKE) and does in words:
+        return " ".join([here, *map(quoted, _others(words[words.index(does) + 1 :], command.split()[2:]))])
     given = None if _PYTHON in command else _value(words, _PYTHON)
     return f"{here} {_PYTHON} {quoted(given)}" if given else here
 

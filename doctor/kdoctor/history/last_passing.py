@@ -1,9 +1,11 @@
 """The last passing run: when it started, and what it found, kept as a lock."""
 
 import hashlib
+import platform
 import sqlite3
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from kdoctor.commands.shell import quoted
@@ -14,6 +16,7 @@ from kdoctor.lock.document import Lock, loads, text_of
 from kdoctor.text.lists import counted
 
 _RECORD = "Name another checklist with --checklist, a lock with --to, or record one: kdoctor checklist record {}"
+NAME_ANOTHER = "Name another checklist with --checklist, or a lock with --to."
 _CHECK = "Name another checklist with --checklist, or see what fails: kdoctor check --checklist {}"
 _ROLLBACK = "To name its environment: kdoctor rollback --checklist {} --to last-passing"
 
@@ -64,26 +67,31 @@ def last_passing(connection: sqlite3.Connection, series: Series, asked_as: str =
 
 def find_lock(environ: Mapping[str, str], series: Series) -> tuple[Lock | None, str]:
     """What the last passing run of a series found, and the run's name; None if the history has no such run."""
-    try:
-        with opened(history_file(environ), create=False) as connection:
-            name, lock = last_passing(connection, series)
-    except UsageError:  # a broken history is reported when the run is recorded
-        return None, ""
-    return lock, name
+    with suppress(UsageError), opened(history_file(environ), create=False) as connection:
+        name, lock = last_passing(connection, series)
+        return lock, name
+    return None, ""  # a broken history is reported when the run is recorded
 
 
 def find_start(environ: Mapping[str, str], series: Series, scope: str) -> str:
     """When the last passing run of a series with this scope started; empty if the history has no such run."""
-    try:
-        with opened(history_file(environ), create=False) as connection:
-            row = connection.execute(
-                "SELECT started_at FROM runs WHERE host = ? AND checklist = ? AND target = ? AND scope = ? "
-                "AND conclusion = 'pass' ORDER BY id DESC LIMIT 1",
-                (series.host, series.checklist, series.target, scope),
-            ).fetchone()
-    except UsageError:  # a broken history is reported when the run is recorded
-        return ""
-    return str(row[0]) if row else ""
+    where = {"host": series.host, "checklist": series.checklist, "target": series.target, "scope": scope}
+    return _of_last_passing(environ, "started_at", where)
+
+
+def last_target(environ: Mapping[str, str], checklist: str) -> str:
+    """The interpreter that the last passing run of a checklist on this host examined; empty if there is none."""
+    return _of_last_passing(environ, "target", {"host": platform.node(), "checklist": checklist})
+
+
+def _of_last_passing(environ: Mapping[str, str], column: str, where: Mapping[str, str]) -> str:
+    statement = (
+        f"SELECT {column} FROM runs WHERE ({', '.join(where)}) = ({', '.join('?' * len(where))}) "  # noqa: S608 - names
+        "AND conclusion = 'pass' ORDER BY id DESC LIMIT 1"
+    )
+    with suppress(UsageError), opened(history_file(environ), create=False) as connection:
+        return str((connection.execute(statement, (*where.values(),)).fetchone() or [""])[0])
+    return ""  # a broken history is reported when the run is recorded
 
 
 def _other_passing(connection: sqlite3.Connection, series: Series) -> str:
@@ -111,12 +119,17 @@ def _why_none(connection: sqlite3.Connection, series: Series) -> tuple[str, str]
     if not of_target:
         number, _, target, scope, _ = next((run for run in passing if not run[3]), passing[0])
         message = f"the last passing run of {name} ({number}) examined {target}, not {series.target}"
+        if "--gpus" in scope:  # a lock is recorded with those of the checklist
+            return message, NAME_ANOTHER
         does = _RECORD if scope else _ROLLBACK
         return message, f"{does} --python {quoted(target).replace('{', '{{').replace('}', '}}')}"
     whole = [run for run in of_target if not run[3]]
     if not whole:
         number, _, _, scope, _ = of_target[0]
-        return f"the last passing run of {name} ({number}) was narrowed by {scope}", _RECORD
+        return (
+            f"the last passing run of {name} ({number}) was narrowed by {scope}",
+            NAME_ANOTHER if "--gpus" in scope else _RECORD,
+        )
     number, started_at, *_ = whole[0]
     message = (
         f"the last passing run of {name} ({number}, {started_at}) was recorded by an older kdoctor, "

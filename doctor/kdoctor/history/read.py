@@ -11,6 +11,8 @@ from kdoctor.history.store import unpack
 
 NO_RUN = 0
 """The run of diagnoses that were kept before the first run."""
+_SEARCHED = 20
+"""Number of runs that are searched for a line of a report."""
 RECENT = 200
 """Number of runs that are searched for flaky checks."""
 LEAST_FOR_TREND = 5
@@ -129,6 +131,19 @@ def report_of(connection: sqlite3.Connection, run: int) -> dict[str, Any]:
             f"no run {run} in the history; it has runs {low} to {high}", hint="To list them: kdoctor history"
         )
     return {"run": number, **unpack(row[0])}
+
+
+def saying(connection: sqlite3.Connection, line: str) -> str:
+    """The check whose finding or evidence in a new run a line of its report, which may be cut, shows; else empty."""
+    rows = connection.execute("SELECT report FROM reports ORDER BY run DESC LIMIT ?", (_SEARCHED,))
+    for result in (result for (packed,) in rows for result in unpack(packed)["results"]):
+        for finding in result["findings"]:
+            said = [text for text in (finding["brief"], finding["observed"]) if text]
+            if any(text in line or line in f"{finding['subject']}: {text}" for text in said):
+                return str(result["id"])
+        if any(line in one["brief"] for one in result["evidence"]):
+            return str(result["id"])
+    return ""
 
 
 def export(connection: sqlite3.Connection) -> Iterator[str]:

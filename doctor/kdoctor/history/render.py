@@ -62,15 +62,8 @@ def list_flaky(found: Sequence[Flaky]) -> str:
     """The flaky checks; empty if there are none."""
     if not found:
         return ""
-    lines = [
-        line
-        for item in found
-        for line in wrap(
-            f"{item.check} changed {counted(item.flips, 'time')} ({item.checklist} on {item.host})",
-            first="  ",
-            rest="    ",
-        )
-    ]
+    texts = [f"{item.check} changed {counted(item.flips, 'time')} ({item.checklist} on {item.host})" for item in found]
+    lines = [line for text in texts for line in wrap(text, first="  ", rest="    ")]
     return "\n".join(["", f"Flaky in the last {RECENT} runs", *lines, ""])
 
 
@@ -160,8 +153,10 @@ def _fix(remedy: Mapping[str, Any], first: str, check: str) -> list[str]:
     """The remedy, where it is of another check, too, only with the first of them."""
     if first != check:
         return [f"    Fix: as of {first}"]
-    commands = [f"        {command}" for command in remedy["commands"]]
-    return [*wrap(f"Fix: {remedy['summary']}", first="    ", rest="      "), *commands]
+    lines = wrap(f"Fix: {remedy['summary']}", first="    ", rest="      ")
+    lines += [f"        {command}" for command in remedy["commands"]]
+    look = [f"        {command}" for command in remedy["look"]]
+    return [*lines, *(["    Look:"] if look and not lines[-1].endswith(":") else []), *look]
 
 
 def _finding(finding: Mapping[str, Any]) -> list[str]:

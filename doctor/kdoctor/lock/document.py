@@ -145,7 +145,9 @@ def loads(content: bytes, shown: str) -> Lock:
     def refuse(*problems: Problem) -> LockError:
         checklist = shown.removesuffix(".lock.yaml")
         file = f"{checklist}.yaml" if Path(f"{checklist}.yaml").is_file() else Path(checklist).name
-        hint = f"Restore it from git, or record it again: {quoted('kdoctor', 'checklist', 'record', file)}"
+        is_checklist = file != Path(checklist).name or f"\nchecklist: {file}\n".encode() in content
+        command = f", or record it again: {quoted('kdoctor', 'checklist', 'record', file)}" if is_checklist else ""
+        hint = f"Restore it from git{command}"
         return LockError(shown, problems, hint=hint)
 
     try:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from kdoctor.commands.again import in_same_place
 from kdoctor.report.sections import Field
 from kdoctor.text.lists import counted, ranges, some
 from kdoctor_diagnose.model import Against, Cause, Diagnosis, Follower, OwnError, Place, StackGroup
@@ -116,7 +117,8 @@ def fields(cause: Cause) -> Iterator[Field]:
     if cause.alternatives:
         yield Field(label="Or", text=f"{', '.join(cause.alternatives)} (same message)")
     for step in cause.fix:
-        yield Field(label="Fix", text=step.do, commands=tuple(step.commands))
+        commands = tuple(in_same_place(command, "kdoctor diagnose") for command in step.commands)
+        yield Field(label="Fix", text=step.do, commands=commands)
     if cause.followed_by:
         more = len(cause.followed_by) - _FOLLOWERS
         shown = [_follower(item) for item in cause.followed_by[:_FOLLOWERS]]

@@ -78,7 +78,7 @@ def _strategy_of_optimizer(optimizer: Any) -> Any:
 
 
 def _place(found: Any, strategy: Any) -> str:
-    if found is strategy:
+    if found is not None and found.extended is strategy.extended:  # also of what replaces a strategy
         return "scope"
     if found is None or is_default(found):
         return "scope" if is_default(strategy) else "outside"

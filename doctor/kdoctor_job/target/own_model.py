@@ -14,7 +14,7 @@ from kdoctor_job.target.data import Facts
 from kdoctor_job.target.examine import Job
 from kdoctor_job.target.first_step import FirstStep
 from kdoctor_job.target.fitting import PART
-from kdoctor_job.target.parts import PartError, find, keras_of
+from kdoctor_job.target.parts import PartError, find, is_model, keras_of
 from kdoctor_job.target.restoring import restore
 from kdoctor_job.target.script import PART as SCRIPT
 from kdoctor_job.target.script import stopped_at_fit, until_fit
@@ -54,7 +54,8 @@ def own_model(case: Case) -> None:
         except PartError as error:
             case.note(job={"problem": error.record})
             return
-        if is_script and not own.made and (case.devices_kind == "cpu" or strategy.num_replicas_in_sync == 1):
+        may_lack_one = case.devices_kind == "cpu" or strategy.num_replicas_in_sync == 1
+        if is_script and not own.made and is_model(model) and may_lack_one:
             model = _in_scope(model, strategy)
         job = Job(
             model,

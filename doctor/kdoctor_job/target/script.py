@@ -22,7 +22,7 @@ import tensorflow as tf
 
 from kdoctor_job.target.first_step import FirstStep
 from kdoctor_job.target.other_fits import other_fits
-from kdoctor_job.target.parts import PartError, describe
+from kdoctor_job.target.parts import PartError, call, describe
 from kdoctor_target.runner.case import NotHere
 
 PART = "script"
@@ -99,6 +99,24 @@ class Fits:
             self.inside = False
 
 
+_STOPPED: List[Fits] = []  # those at which this process stops
+
+
+def stop_at_guard(model: Any, data: Any, arguments: Any, **more: Any) -> bool:
+    """Stop as ``fit`` would, if a script gives this to ``kdoctor.guard`` before the awaited one.
+
+    Returns:
+        Whether a script runs up to a later one. Its trainings stop here, too, and are then unknown.
+
+    Raises:
+        TrainingBegins: it does.
+    """
+    if _STOPPED and not _STOPPED[-1].inside and _STOPPED[-1].begun + 1 == _STOPPED[-1].number:
+        given = {**more, **((call(PART, arguments) if callable(arguments) else arguments) or {}), "x": data}
+        _STOPPED[-1].stop(TrainingBegins(model, {name: value for name, value in given.items() if value is not None}))
+    return bool(_STOPPED)
+
+
 def until_fit(
     command: str,
     number: int = 1,
@@ -146,11 +164,9 @@ def until_fit(
             usage = f"Give it the arguments that it needs, as in --model '{words[0]} --batch 64'."
             fix = usage if end.code == _USAGE else ""
             raise PartError(PART, f"{words[0]} ends before {fits.awaited}: {how}", fix) from end
-    except PartError:
+    except (PartError, KeyboardInterrupt):
         raise
     except BaseException as error:
-        if isinstance(error, KeyboardInterrupt):
-            raise
         traceback.print_exc()
         message = f"{words[0]} raised {describe(error)}"
         raise PartError(PART, message, _fix_of(error, words[0])) from error
@@ -252,6 +268,7 @@ def stopped_at_fit(fits: Fits | None = None) -> Iterator[None]:
         change(tf.GradientTape, "gradient", fits.step.gradient_of(tf.GradientTape.gradient))
     begun: List[TrainingBegins] = []
     report = threading.excepthook
+    _STOPPED.append(fits)
 
     def keep(raised: Any) -> None:
         if isinstance(raised.exc_value, TrainingBegins):
@@ -264,6 +281,7 @@ def stopped_at_fit(fits: Fits | None = None) -> Iterator[None]:
         yield
     finally:
         threading.excepthook = report
+        _STOPPED.remove(fits)
         sys.meta_path.remove(finder)
         undo.close()
         if begun:

@@ -19,6 +19,8 @@ _DUMPS = re.compile(
     re.IGNORECASE,
 )
 """The names of files that may be dumps. A sosreport has thousands of others."""
+_FEW = 50
+"""Entries of a folder that a person has filled: each may be a dump, whatever its name."""
 _SUFFIXES = (".txt", ".log", ".xml", ".csv", ".out", ".json", "")
 _MOST_BYTES = 512 * 1024**2
 _MOST_FILES = 20_000
@@ -88,13 +90,10 @@ def dumps(folder: Path) -> Iterator[Path]:
         raise UsageError(f"{folder}: more than {_MOST_LISTED:,} files", hint="Name the recording, or its own folder.")
     for file in sorted(every):
         name = file.relative_to(folder).as_posix()
-        if name.startswith("sys/") or "/sys/" in f"/{name}" or not _DUMPS.search(name):
+        if name.startswith("sys/") or "/sys/" in f"/{name}" or not (len(every) <= _FEW or _DUMPS.search(name)):
             continue
-        if (
-            file.suffix.lower() not in _SUFFIXES
-            and not file.suffix.lower().endswith("gz")
-            and not file.suffix[1:].isdigit()
-        ):
+        ending = file.suffix.lower()
+        if not (ending in _SUFFIXES or ending.endswith("gz") or ending[1:].isdigit()):
             continue
         if file.is_file() and file.resolve().is_relative_to(folder.resolve()) and file.stat().st_size:
             count += 1

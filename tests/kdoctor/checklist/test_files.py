@@ -37,7 +37,7 @@ def test_file_in_the_working_folder_needs_no_slash(
 
 def test_missing_path_suggests_a_similar_file(tmp_path: Path, catalog: Catalog) -> None:
     (tmp_path / "job.yaml").write_text(FULL)
-    with pytest.raises(ChecklistError, match=r"job\.yml: .*'job\.yaml'"):
+    with pytest.raises(ChecklistError, match=r"job\.yml: .*job\.yaml'"):
         load_checklist(str(tmp_path / "job.yml"), catalog)
 
 

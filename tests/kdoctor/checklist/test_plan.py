@@ -46,6 +46,8 @@ def test_check_selected_by_its_id_needs_no_checklist() -> None:
     assert [entry.check.id for entry in planned if not entry.deselected] == ["host.unlisted"]
     assert planned[-1].severity is CATALOG.checks["host.unlisted"].severity
     assert "host.unlisted" not in deselected(plan(checklist(), CATALOG, select=["host"]))
+    together, apart = (plan(checklist(), CATALOG, select=patterns) for patterns in (["host,gpu"], ["host", "gpu"]))
+    assert together == apart
 
 
 def test_skip_excludes_even_a_prerequisite() -> None:

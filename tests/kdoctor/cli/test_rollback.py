@@ -41,7 +41,8 @@ COMMAND = "/opt/job/bin/python -m pip install --no-deps keras==3.15.1"
 
 def test_lock_can_be_named(job: Path) -> None:
     (job / "job.lock.yaml").rename(job / "spring.yaml")
-    assert kdoctor("rollback", "-c", "job.yaml", "--snapshot", "now.json", cwd=job).returncode == 2
+    without = kdoctor("rollback", "-c", "job.yaml", "--snapshot", "now.json", cwd=job)
+    assert (without.returncode, "checklist record" in without.stderr) == (2, False)
     done = kdoctor("rollback", "-c", "job.yaml", "--snapshot", "now.json", "--to", "spring.yaml", cwd=job)
     assert COMMAND in done.stdout
 

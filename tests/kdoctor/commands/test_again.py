@@ -38,6 +38,13 @@ def test_module_is_called_by_its_interpreter_where_no_shell_finds_the_program(
     assert program(called) == ("kdoctor",)
 
 
+def test_script_that_imports_kdoctor_names_its_interpreter(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["/opt/job/train.py"])
+    assert in_same_place("kdoctor explain gpu.free", "") == f"{sys.executable} -m kdoctor explain gpu.free"
+    monkeypatch.setenv("PATH", str(folder))
+    assert in_same_place("kdoctor explain gpu.free", "") == "kdoctor explain gpu.free"
+
+
 @cases(
     (
         "kdoctor check --checklist cpu-smoke",
@@ -70,7 +77,8 @@ def test_module_is_called_by_its_interpreter_where_no_shell_finds_the_program(
         "kdoctor smoke --python x",
         "kdoctor check --checklist cpu-smoke --python x",
     ),
-    ("kdoctor check", "", "kdoctor check"),
+    ("kdoctor check --gpus 0", "kdoctor smoke baseline --python x", "kdoctor smoke --replicas 2 baseline --python x"),
+    ("kdoctor check --python PATH", "kdoctor smoke --tier quick", "kdoctor smoke --python PATH --tier quick"),
 )
 def test_command_of_a_fix_examines_what_the_run_examined(command: str, asked: str, printed: str) -> None:
     assert in_same_place(command, asked) == printed

@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,9 @@ import pytest
 from helpers.cases import cases
 from helpers.command import KDOCTOR, captured, environ, kdoctor
 from helpers.locks import lock
+from helpers.reports import passing_report
 from kdoctor.catalog.load import load_catalog
+from kdoctor.history.record import keep
 from kdoctor.lock.document import text_of
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git here")
@@ -53,6 +56,18 @@ def test_base_revision_includes_what_it_extends(repository: Path) -> None:
     assert [(item["kind"], item["where"]) for item in document["changes"]] == [
         ("loosened", "checks.smoke.starved-replica.severity")
     ]
+
+
+def test_lock_is_recorded_again_in_the_environment_of_the_last_passing_run(repository: Path) -> None:
+    place = str(repository / "history.sqlite")
+    report = replace(passing_report(), target=f"{sys.executable} (Python 3.11.7)")
+    assert (
+        keep(replace(report, checklist=replace(report.checklist, name="node")), "", {"KDOCTOR_HISTORY": place}) is None
+    )
+    (repository / "ci/node.lock.yaml").write_text(text_of(lock().model_copy(update={"checklist": "node"})))
+    asked = ("checklist", "diff", "team.yaml", "ci/node.yaml")
+    done = kdoctor(*asked, cwd=repository, KDOCTOR_NO_HISTORY="0", KDOCTOR_HISTORY=place)
+    assert f"kdoctor checklist record ci/node.yaml --python {sys.executable}\n" in done.stdout
 
 
 def test_fail_on_loosened_exits_with_1(repository: Path) -> None:

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from helpers.cases import cases
 from helpers.locks import lock
 from helpers.reports import cpu_report, gpu_report
 from kdoctor.engine.report import Report
 from kdoctor.errors import UsageError
-from kdoctor.history.last_passing import Series, find_lock, find_start, last_passing
+from kdoctor.history.last_passing import NAME_ANOTHER, Series, find_lock, find_start, last_passing, last_target
 from kdoctor.history.record import keep
 from kdoctor.history.store import STEPS, opened
 from kdoctor.lock.document import Lock
@@ -65,6 +66,13 @@ def test_equal_locks_are_stored_once_and_pruned_with_their_last_run(place: Path)
     assert (count(place, "runs"), count(place, "green"), count(place, "locks")) == (2, 2, 1)
 
 
+def test_interpreter_of_the_last_passing_run_is_known(place: Path) -> None:
+    kept(place, replace(cpu_report(), target="/opt/a/bin/python (Python 3.11.7)"))
+    kept(place, replace(gpu_report(), target="/opt/b/bin/python (Python 3.11.7)"))
+    environ = {"KDOCTOR_HISTORY": str(place)}
+    assert (last_target(environ, "cpu-smoke"), last_target(environ, "other")) == ("/opt/a/bin/python", "")
+
+
 def test_failed_and_narrowed_runs_store_no_lock(place: Path) -> None:
     kept(place, gpu_report(), lock())
     kept(place, cpu_report(), lock(), scope="--no-smoke")
@@ -72,6 +80,14 @@ def test_failed_and_narrowed_runs_store_no_lock(place: Path) -> None:
     reason = why_none(place, series(place))
     assert "cpu-smoke (2)" in reason
     assert "--no-smoke" in reason
+
+
+@cases(("/opt/job/bin/python", "--gpus 0"), ("/elsewhere/python", "--no-smoke --gpus 0"))
+def test_no_lock_is_recorded_for_another_number_of_gpus(place: Path, target: str, scope: str) -> None:
+    kept(place, replace(cpu_report(), target="/opt/job/bin/python (Python 3.11.7)"), scope=scope)
+    with pytest.raises(UsageError) as caught:
+        last(place, replace(series(place), target=target))
+    assert str(caught.value.hint).endswith(NAME_ANOTHER)
 
 
 def test_missing_lock_names_the_closest_run(place: Path) -> None:

@@ -17,7 +17,7 @@ from kdoctor.errors import UsageError
 from kdoctor.history import read, render
 from kdoctor.history.record import keep
 from kdoctor.history.store import opened
-from kdoctor.model import Severity, Status
+from kdoctor.model import Evidence, Remedy, Severity, Status
 
 
 def a_run(*, failed: bool | None, number: int = 0, step_s: float = 0.004) -> Report:
@@ -172,6 +172,31 @@ def test_show_prints_fix_of_several_findings_once(tmp_path: Path) -> None:
     report = cpu_report(results=(failure("gpu.free", finding("GPU 0"), finding("GPU 1")),))
     with opened(history(tmp_path, report), create=False) as connection:
         assert render.show_run(read.report_of(connection, 1)).count("Fix: ") == 1
+
+
+def test_show_prints_what_to_look_at(tmp_path: Path) -> None:
+    remedies = (Remedy.configure("Set these:", look=("export A=1",)), Remedy.configure("Free it.", look=("free -h",)))
+    found = (failure(f"gpu.{place}", finding("GPU 0", remedy=one)) for place, one in enumerate(remedies))
+    with opened(history(tmp_path, cpu_report(results=tuple(found))), create=False) as connection:
+        text = render.show_run(read.report_of(connection, 1))
+    assert "    Fix: Set these:\n        export A=1\n" in text
+    assert "    Fix: Free it.\n    Look:\n        free -h\n" in text
+
+
+@cases(
+    ("GPU 0: busy with a", "gpu.free"),
+    ("GPU 0, GPU 1: busy with a notebook", "gpu.free"),
+    ("64 GiB and", "host.memory"),
+    ("nothing of the kind", ""),
+)
+def test_line_of_a_report_is_found_in_the_newest_runs(tmp_path: Path, line: str, check: str) -> None:
+    said = Evidence(subject="memory", observed="67 bytes", brief="64 GiB and more")
+    results = (
+        failure("gpu.free", finding("GPU 0", observed="busy with a notebook")),
+        result("host.memory", evidence=(said,)),
+    )
+    with opened(history(tmp_path, cpu_report(results=results)), create=False) as connection:
+        assert read.saying(connection, line) == check
 
 
 def test_show_begins_with_the_cause_and_says_a_fix_and_a_reason_once(tmp_path: Path) -> None:

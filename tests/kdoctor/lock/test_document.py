@@ -116,6 +116,13 @@ def test_untrusted_lock_is_refused(pattern: str, replacement: str, place: str, n
     assert named in found
 
 
+@cases(("job.lock.yaml", True), ("/x/job.lock.yaml", True), ("old.lock.yaml", False))
+def test_command_records_a_checklist_that_there_is(shown: str, *, is_named: bool) -> None:
+    with pytest.raises(LockError) as caught:
+        loads(text_of(lock()).replace("3.15.1", "3.15.2").encode(), shown)
+    assert ("kdoctor checklist record job" in str(caught.value.hint)) == is_named
+
+
 def test_lock_that_ends_within_a_line_is_incomplete() -> None:
     text = text_of(lock())
     assert "'digest'" in problem(text[: text.index("keras: ") + 4])

@@ -126,7 +126,7 @@ test_pairs = table(
     unknown(*machine(3, UNTESTED), of=["3 of 3 pairs"]),
     skips(
         smoke_run("smoke.pairs", 2, smoke_case("alone", 2, outcome="skipped", skip_reason="here: 2 replicas")),
-        reason="training alone: here: 2 replicas",
+        reason="here: 2 replicas",
     ),
     unknown(smoke_run("smoke.pairs", 4, smoke_case("another"), failure="the child died")),
     unknown(pairs_run(3), gpus(3, pairs=UNREAD)),

@@ -30,6 +30,7 @@ class Own(keras.Sequential):
         return super().fit(tf.data.Dataset.from_tensors((x, y)), **more)
 model = Own([keras.Input((2,)), keras.layers.Dense(1)])
 """
+GUARD = "import kdoctor\nkdoctor.guard(model, (x, y), None, batch_size=2, class_weight={0: 1.0})\n"
 CAUGHT = "\ntry:\n    model.fit(x, y, epochs=3)\nexcept Exception:\n    pass\n"
 
 
@@ -60,6 +61,7 @@ def until_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
     ("model.fit(tf.data.Dataset.from_tensors((x, y)), None, None, 7)", {"batch_size": None, "epochs": 7}),
     (CAUGHT, {"epochs": 3}),
     (IN_A_THREAD, {"epochs": 4}),
+    (GUARD, {"class_weight": {0: 1.0}, "batch_size": 2}),
     (OWN_FIT + "model.fit(x, y, epochs=2, workers=4, class_weight={0: 1.0})", {"epochs": 2, "class_weight": {0: 1.0}}),
 )
 def test_arguments_of_the_first_fit(until_fit: Callable[..., Any], lines: str, expected: dict[str, Any]) -> None:
@@ -104,6 +106,11 @@ def test_fit_of_a_later_phase(until_fit: Callable[..., Any], tmp_path: Path) -> 
     assert not (tmp_path / "log9.csv").exists()
     with pytest.raises(NotHere, match=r"train9\.py ended before its call 4 of fit"):
         until_fit(phases, number=4)
+
+
+def test_guard_before_another_fit_is_passed(until_fit: Callable[..., Any]) -> None:
+    *_, fit = until_fit(NET + GUARD + "model.fit(x, y, epochs=5)\nmodel.fit(x, y, epochs=8)\n", number=2)
+    assert fit["number"] == 2
 
 
 @cases(

@@ -160,7 +160,10 @@ def test_archive_at_both_limits_is_read(tmp_path: Path, monkeypatch: pytest.Monk
     ("copy/sys/module/nvidia/version", False),
     ("mysys/nvidia.txt", True),
 )
-def test_dumps_of_a_folder_are_known_by_their_names(tmp_path: Path, name: str, *, is_read: bool) -> None:
+def test_dumps_of_a_large_folder_are_known_by_their_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, *, is_read: bool
+) -> None:
+    monkeypatch.setattr(folders, "_FEW", 0)
     file = tmp_path / "report" / name
     file.parent.mkdir(parents=True)
     file.write_text("text", encoding="utf-8")

@@ -1,6 +1,7 @@
 """The short report: one screen with the families in one line each, the causes, and the verdict."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from kdoctor.commands.ownership import CHECK_ANOTHER
 from kdoctor.engine.categories import noted
@@ -98,21 +99,14 @@ def _categories(page: Page, categories: Sequence[Category]) -> None:
 
 def _fitted(blocks: Sequence[Block], room: int, canvas: Canvas) -> Page:
     """The causes in at most ``room`` lines: the first in full, and the last ones in one line each if necessary."""
-    most = len(blocks)
-    page = _drawn(blocks, canvas, in_full=most, shown=most, with_reasons=True)
-    for in_full in range(most, 0, -1):
-        if page.height <= room:
-            return page
-        page = _drawn(blocks, canvas, in_full=in_full, fixed=most, shown=most)
-    for fixed in range(most, 0, -1):
-        if page.height <= room:
-            return page
-        page = _drawn(blocks, canvas, in_full=1, fixed=fixed, shown=most)
-    for shown in range(most, 0, -1):
-        if page.height <= room:
-            break
-        page = _drawn(blocks, canvas, in_full=1, shown=shown)
-    return page
+    most, fewest = len(blocks), int(not blocks or _mark(blocks[0]) is not Mark.UNKNOWN)
+    falling = range(most, 0, -1)
+    layouts: list[dict[str, Any]] = [{"in_full": most, "shown": most, "with_reasons": True}]
+    layouts += [{"in_full": number, "shown": most, "fixed": most} for number in falling]
+    layouts += [{"in_full": 1, "shown": most, "fixed": number} for number in falling]
+    layouts += [{"in_full": fewest, "shown": number} for number in falling]
+    pages = (_drawn(blocks, canvas, **layout) for layout in layouts)
+    return next((page for page in pages if page.height <= room), None) or _drawn(blocks, canvas, **layouts[-1])
 
 
 def _drawn(  # noqa: PLR0913 - the ways to save lines

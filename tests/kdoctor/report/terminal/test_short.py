@@ -108,6 +108,12 @@ def test_any_number_of_problems_fits_one_screen(number: int) -> None:
     assert "    kill 0" in [line[2:] for line in lines]
 
 
+def test_problems_are_named_below_gaps_that_decide_the_verdict() -> None:
+    report = cpu_report(results=(*GAPS, *(busy(index, severity=Severity.WARNING) for index in range(12))))
+    text = terminal(report)
+    assert ("? 10 checks could not be judged" in text, text.count("! host ")) == (True, 12)
+
+
 def test_ascii_stream_gets_ascii_marks() -> None:
     text = terminal(gpu_report(), unicode=False)
     assert text.isascii()

@@ -8,6 +8,7 @@ from kdoctor.errors import UsageError
 
 LARGEST_BYTES = 512 * 2**20
 """A snapshot of 10,000 GPUs has a quarter of that."""
+_FOREIGN = frozenset({"__pycache__", "site-packages", "dist-packages", "node_modules", "venv", "env", "__pypackages__"})
 _OPENED = ("/dev/fd/", "/proc/", "/dev/stdin")
 
 
@@ -24,6 +25,11 @@ def is_folder(path: Path) -> bool:
 def exists(path: Path) -> bool:
     """Whether it exists, also for a name that cannot, such as a very long one."""
     return os.path.exists(path)  # noqa: PTH110 - Path.exists raises
+
+
+def is_foreign(parent: str, name: str) -> bool:
+    """Whether a folder of a project has installed packages, which are not the user's files."""
+    return name in _FOREIGN or Path(parent, name, "pyvenv.cfg").exists()
 
 
 def refuse_special(path: Path) -> None:

@@ -87,7 +87,7 @@ def diagnose(
     or a part was not read; 2 usage error.
     """
     if not logs:
-        raise UsageError("no logs given", hint="Example: kdoctor diagnose train.log, or - for stdin")
+        raise UsageError("no logs given (- for stdin)", hint="Example: kdoctor diagnose train.log")
     outputs = parse_outputs(output or (), tuple(FORMATS), stdout=format)
     catalog = load_catalog(plugin or ())
     found, notes = logs_of(logs, standard_input())

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from kdoctor.errors import UsageError, did_you_mean_file
-from kdoctor.inputs import exists, expanded, is_folder, read_bounded, refuse_special
+from kdoctor.inputs import exists, expanded, is_folder, is_foreign, read_bounded, refuse_special
 from kdoctor.text.lists import counted
 from kdoctor.text.wrap import shorten
 
@@ -92,10 +92,13 @@ def logs_of(names: Sequence[str], stdin: BinaryIO) -> tuple[list[Log], list[str]
 
 
 def _of_folder(folder: Path) -> list[Path]:
-    entries = itertools.islice(
-        (Path(root, name) for root, folders, names in os.walk(folder) for name in sorted(names)), _ENTRIES
-    )
-    return sorted(path for path in entries if _is_log(path) and path.is_file())
+    return sorted(path for path in itertools.islice(_files(folder), _ENTRIES) if _is_log(path) and path.is_file())
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for root, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not is_foreign(root, name)]
+        yield from (Path(root, name) for name in sorted(names))
 
 
 def _is_log(path: Path) -> bool:

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kdoctor.errors import UsageError, did_you_mean_file
+from kdoctor.inputs import is_foreign
 from kdoctor_lint.script import STDIN
 
 _SUFFIXES = (".py", ".ipynb")
-_SKIPPED = frozenset({"__pycache__", "site-packages", "dist-packages", "node_modules", "venv", "env", "__pypackages__"})
 
 
 def find_files(paths: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -53,12 +53,8 @@ def _mistake(path: str) -> str | None:
 def _scripts(folder: str) -> Iterator[str]:
     unlisted: list[str] = []
     for parent, folders, names in os.walk(folder, onerror=lambda error: unlisted.append(str(error.filename))):
-        folders[:] = sorted(name for name in folders if not _is_skipped(parent, name))
+        folders[:] = sorted(name for name in folders if not (name.startswith(".") or is_foreign(parent, name)))
         for name in sorted(names):
             if name.endswith(_SUFFIXES) and not name.startswith("."):
                 yield str(Path(parent, name))
     yield from unlisted
-
-
-def _is_skipped(parent: str, name: str) -> bool:
-    return name.startswith(".") or name in _SKIPPED or Path(parent, name, "pyvenv.cfg").exists()

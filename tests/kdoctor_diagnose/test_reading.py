@@ -298,6 +298,14 @@ def test_last_cell_that_failed_is_the_answer(tmp_path: Path) -> None:
     assert [cause.id for cause in read(path).causes] == ["cancelled"]
 
 
+def test_installed_packages_of_a_folder_are_not_logs(tmp_path: Path) -> None:
+    for name in (".venv/pyvenv.cfg", ".venv/lib/x.txt", "lib/site-packages/x.txt", ".slurm/job.out"):
+        place = tmp_path / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(f"a\n{ERROR}\n")
+    assert [log.name for log in logs_of([str(tmp_path)], io.BytesIO())[0]] == [str(tmp_path / ".slurm/job.out")]
+
+
 def test_folder_and_stdin_are_read(tmp_path: Path) -> None:
     (tmp_path / "rank0.log").write_text("[rank0]: ncclRemoteError: A call failed\n")
     (tmp_path / "rank1.out").write_text(f"fine\n[rank1]: {ERROR}\n")

@@ -33,7 +33,9 @@ def judge_import(
     failure = run.failure or "unknown error"
     if run.import_s is not None:
         return _after_import(failure, run.signal)
-    if failure.startswith("WrongBackendError"):
+    backend = environment.variables.get("KERAS_BACKEND", "") if isinstance(environment, Environment) else ""
+    hides = "Keras cannot be imported" in failure and backend not in ("", "tensorflow")  # the message hides its cause
+    if failure.startswith("WrongBackendError") or hides:
         return finding(
             _SUBJECT,
             failure,

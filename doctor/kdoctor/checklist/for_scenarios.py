@@ -112,8 +112,8 @@ def typical_seconds(scenarios: Iterable[Scenario], *, parallel: int = 1, replica
 def _named(catalog: Catalog, name: str) -> Scenario:
     found = catalog.scenarios.get(name) or catalog.scenarios.get(_PREFIX + name)
     if found is None:
-        # With the common prefix on both sides, only the rest is compared.
-        word = name if "." in name else _PREFIX + name
-        message = f"unknown scenario {name!r}{did_you_mean(word, catalog.scenarios)}"
+        # Without the common prefix, only the rest is compared.
+        known = [scenario.removeprefix(_PREFIX) for scenario in catalog.scenarios]
+        message = f"unknown scenario {name!r}{did_you_mean(name.removeprefix(_PREFIX), known)}"
         raise UsageError(message, hint="To list them: kdoctor list scenarios")
     return found

@@ -226,10 +226,8 @@ def explain_name(name: str, known: Known) -> str:
 
 
 def _term(name: str, known: Known) -> str:
-    """What a word means, and a few of the checks that have it in their titles."""
-    checks = [
-        check.id for check in known.catalog.checks.values() if re.search(rf"\b{name}", check.title, re.IGNORECASE)
-    ]
+    """What a word means, and a few of the checks that are named after it: a title may have it in another meaning."""
+    checks = [check for check in known.catalog.checks if re.search(rf"\b{name}s?\b", check.replace("-", " "))]
     about = ["", *wrap(f"Checks: {', '.join(checks[:_SHOWN])}")] if checks else []
     return "\n".join([name, *_paragraph(known.terms[name]), *about, ""])
 

@@ -119,6 +119,7 @@ def _find_lock(
     Raises:
         UsageError: no record was found.
     """
+    missing = ""
     if to not in LAST_PASSING:
         if to and not os.path.lexists(to):
             near = did_you_mean(to, LAST_PASSING[:1]) or did_you_mean_file(Path(to), ".yaml")
@@ -128,9 +129,6 @@ def _find_lock(
         if lock is not None:
             return str(place), lock
         missing = f"{place} does not exist, and "
-    else:
-        missing = ""
-
     series = Series(host=platform.node(), checklist=checklist.name, target=interpreter())
     with opened(history_file(os.environ), create=False) as connection:
         try:

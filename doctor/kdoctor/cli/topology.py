@@ -59,8 +59,8 @@ def topology(
     if format == "json":
         show(document(layout, tree, choices).to_json(), rendered=True)
     else:
-        unicode = canvas_for(sys.stdout, os.environ).unicode
-        show(write_topology(layout, tree, choices, unicode=unicode, is_recorded=snapshot is not None))
+        canvas = canvas_for(sys.stdout, os.environ)
+        show(write_topology(layout, tree, choices, canvas=canvas, is_recorded=snapshot is not None))
 
 
 def _read(catalog: Catalog) -> Facts:

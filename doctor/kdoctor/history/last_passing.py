@@ -116,23 +116,14 @@ def _why_none(connection: sqlite3.Connection, series: Series) -> tuple[str, str]
     if not passing:
         return f"the history has {counted(len(runs), 'run')} of {name} on this host, and none passed", _CHECK
     of_target = [run for run in passing if run[2] == series.target]
+    closest = of_target or passing
+    number, started_at, target, scope, _ = next((run for run in closest if not run[3]), closest[0])
+    run = f"the last passing run of {name} ({number}"
+    narrowed = NAME_ANOTHER if "--gpus" in scope else _CHECK  # a lock is recorded with the checklist's number of GPUs
     if not of_target:
-        number, _, target, scope, _ = next((run for run in passing if not run[3]), passing[0])
-        message = f"the last passing run of {name} ({number}) examined {target}, not {series.target}"
-        if "--gpus" in scope:  # a lock is recorded with those of the checklist
-            return message, NAME_ANOTHER
-        does = _RECORD if scope else _ROLLBACK
-        return message, f"{does} --python {quoted(target).replace('{', '{{').replace('}', '}}')}"
-    whole = [run for run in of_target if not run[3]]
-    if not whole:
-        number, _, _, scope, _ = of_target[0]
-        return (
-            f"the last passing run of {name} ({number}) was narrowed by {scope}",
-            NAME_ANOTHER if "--gpus" in scope else _RECORD,
-        )
-    number, started_at, *_ = whole[0]
-    message = (
-        f"the last passing run of {name} ({number}, {started_at}) was recorded by an older kdoctor, "
-        "without the values that a rollback needs; the next passing run will have them"
-    )
-    return message, _RECORD
+        there = f"{_ROLLBACK} --python {quoted(target).replace('{', '{{').replace('}', '}}')}"
+        return f"{run}) examined {target}, not {series.target}", narrowed if scope else there
+    if scope:
+        return f"{run}) was narrowed by {scope}", narrowed
+    older = f"{run}, {started_at}) was recorded by an older kdoctor, without the values that a rollback needs"
+    return f"{older}; the next passing run will have them", _RECORD

@@ -68,10 +68,10 @@ def plan_rollback(lock: Lock, now: Recorded, installation: Installation, shown: 
 def _caution(lock: Lock, now: Recorded) -> str | None:
     """Locks record no paths, so only the packages show that a lock is of another environment."""
     here, there = now.facts.get("packages", {}), lock.facts.get("packages", {})
-    unknown = [name for name in here if name not in there]
-    if len(unknown) * 2 <= len(here) or not there:
+    differ = [name for name in {**here, **there} if here.get(name) != there.get(name)]
+    if len(differ) * 2 <= len({**here, **there}) or not there or not here:
         return None
     return (
-        f"{len(unknown)} of {counted(len(here), 'installed package')} missing from the lock; "
+        f"{len(differ)} of {counted(len({**here, **there}), 'package')} differ from the lock; "
         "it may be of another environment (use --python to choose the environment)"
     )

@@ -19,7 +19,7 @@ def _text(plan: RollbackPlan) -> Iterator[str]:
     if plan.caution:
         yield f"Warning: {plan.caution}."
     if plan.is_empty:
-        yield "Nothing that could be compared has drifted." if plan.unread else "Nothing has drifted."
+        yield "Nothing that could be compared has drifted." if plan.unread else "Nothing recorded has drifted."
     for number, step in enumerate(plan.steps, 1):
         yield from ("", _title(number, step))
         yield from (f"     {line}" for line in step.restores)
@@ -33,8 +33,8 @@ def _text(plan: RollbackPlan) -> Iterator[str]:
     if plan.unread:
         yield from ("", "Not compared, and possibly changed too:")
         yield from (f"  - {clean_line(text)}" for text in plan.unread)
-    if plan.steps:
-        yield from ("", "kdoctor has not changed anything. After the rollback, check again:", f"   {plan.again}")
+    after = "kdoctor has not changed anything. After the rollback, check again:"
+    yield from ("", after if plan.steps else "To find what a lock does not record, check:", f"   {plan.again}")
 
 
 def _title(number: int, step: RollbackStep) -> str:

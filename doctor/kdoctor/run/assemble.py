@@ -135,7 +135,7 @@ def _compare(report: Report, collected: Collected, plan: Plan, past: _Past) -> R
         if report.decisions:
             installation = read_installation(facts)
             undo = plan_rollback(past.lock, now, installation, past.name, plan.checklist.asked_as)
-            command = _rollback_command(plan, installation, past.to) if undo.steps else ""
+            command = _rollback_command(plan, installation, past.to) if undo.steps and not undo.caution else ""
     return replace(
         report,
         drift=drifted,

@@ -1,9 +1,10 @@
-"""The topology as text of 80 columns: matrix, tree and choices."""
+"""The topology as text: matrix, tree and choices."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 
+from kdoctor.text.canvas import PLAIN, Canvas
 from kdoctor.text.lists import counted
 from kdoctor.text.sanitize import clean_line
 from kdoctor.text.wrap import wrap
@@ -33,17 +34,17 @@ def write_topology(
     tree: Sequence[Branch],
     choices: Sequence[tuple[Choice, Advice]],
     *,
-    unicode: bool = True,
+    canvas: Canvas = PLAIN,
     is_recorded: bool = False,
 ) -> str:
     """The text, with a final line feed."""
     lines = ["GPU connections", "", *_matrix(layout), "", *_legend(layout), ""]
-    lines += ["GPU locations", "", *_tree(tree, unicode=unicode), ""]
+    lines += ["GPU locations", "", *_tree(tree, unicode=canvas.unicode), ""]
     lost = [str(place.gpu.index) for place in layout.places if place.lost]
     lines += [f"Not chosen (lost): GPU {', '.join(lost)}", ""] if lost else []
     with_reason = [(reason(layout, choice, is_recorded=is_recorded), advice, choice) for choice, advice in choices]
     for (why, advice), members in groupby(with_reason, key=itemgetter(0, 1)):
-        lines += [*_group(why, advice, [choice for *_, choice in members]), ""]
+        lines += [*_group(why, advice, [choice for *_, choice in members], canvas.width), ""]
     return "\n".join(lines)
 
 
@@ -82,14 +83,14 @@ def _tree(branches: Iterable[Branch], indent: str = "  ", *, unicode: bool) -> I
         yield from _tree(branch.children, indent + ("   " if is_last else bar), unicode=unicode)
 
 
-def _group(why: str, advice: Advice, choices: Sequence[Choice]) -> Iterator[str]:
+def _group(why: str, advice: Advice, choices: Sequence[Choice], width: int) -> Iterator[str]:
     """Choices with the same reason and advice."""
     for choice in choices:
         yield f"{counted(choice.replicas, 'replica')}: GPU {', '.join(map(str, choice.gpus))}"
         variables = [*choice.commands, *(f"export {item}" for item in advice.environment)]
         yield from (f"    {command}" for command in variables)
-    yield from wrap(why, first="  ")
+    yield from wrap(why, width=width, first="  ")
     if advice.cross_device_ops:
         yield f"    MirroredStrategy(cross_device_ops=tf.distribute.{advice.cross_device_ops}())"
     fallback = f" If that hangs or fails, use {advice.fallback}." if advice.fallback else ""
-    yield from wrap(f"{advice.why[0].upper()}{advice.why[1:]}.{fallback}", first="  ")
+    yield from wrap(f"{advice.why[0].upper()}{advice.why[1:]}.{fallback}", width=width, first="  ")

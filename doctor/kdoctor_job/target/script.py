@@ -32,7 +32,7 @@ _LOOPS = {
     "strategy.run": "kdoctor lint reads it, and --loop with --restore shows whether it comes back",
     "train_on_batch": "call kdoctor.guard(model, data, strategy) before it",
 }
-_NAME_IT = "Name a script, such as train.py, or a module, such as jobs.train, and its arguments."
+_NAME_IT = "Name a script or module and its arguments without a launcher (torchrun): --model 'train.py --lr 1'."
 _USAGE = 2
 """The exit status of parsers of arguments."""
 _ERROR = re.compile(r"^.{0,80}?\berror: ", re.IGNORECASE)

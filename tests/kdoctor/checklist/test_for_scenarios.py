@@ -34,8 +34,8 @@ def test_names_and_strategies_are_found_in_every_tier(catalog: Catalog) -> None:
 
 
 @cases(
-    (("basline",), {}, "'basline'.*'smoke.baseline'"),
-    (("batchs",), {}, "'batchs'.*'smoke.odd-batches'"),
+    (("basline",), {}, "'basline'.*'baseline'"),
+    (("batchs",), {}, "'batchs'.*'odd-batches'"),
     ((), {"strategy": "miror"}, "--strategy miror.* mirrored, one-device"),
     ((), {"tier": "fast"}, "--tier fast.* quick, standard, full"),
     (("baseline",), {"strategy": "tpu"}, "--tier and --strategy"),

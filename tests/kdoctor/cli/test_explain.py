@@ -78,6 +78,7 @@ def test_words_of_the_report_are_explained() -> None:
     term = kdoctor_here("explain", "NOT READY")
     assert (term.returncode, term.stdout.splitlines()[0]) == (0, "not ready")
     assert "gpu.replicas-match" in explain_name("replica", known) == explain_name("replicas", known)
+    assert not [word for word in ("lock", "ready", "left out") if "Checks:" in explain_name(word, known)]
     assert len(explain_name("keras 2.15.0", known).splitlines()) == 2
 
 

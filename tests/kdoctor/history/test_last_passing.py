@@ -90,6 +90,14 @@ def test_no_lock_is_recorded_for_another_number_of_gpus(place: Path, target: str
     assert str(caught.value.hint).endswith(NAME_ANOTHER)
 
 
+@cases(("/opt/job/bin/python", "--no-smoke"), ("/else where/python", "--select gpu"))
+def test_nothing_is_recorded_after_a_narrowed_run(place: Path, target: str, scope: str) -> None:
+    kept(place, replace(cpu_report(), target="/opt/job/bin/python (Python 3.11.7)"), scope=scope)
+    with pytest.raises(UsageError) as caught:
+        last(place, replace(series(place), target=target))
+    assert str(caught.value.hint).endswith("kdoctor check --checklist ''")
+
+
 def test_missing_lock_names_the_closest_run(place: Path) -> None:
     wanted = Series(host="node7", checklist="cpu-smoke", target="/opt/job/bin/python")
     assert "no run of cpu-smoke" in why_none(place, wanted)

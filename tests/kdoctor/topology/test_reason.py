@@ -6,6 +6,7 @@ import pytest
 
 from helpers import facts as healthy
 from kdoctor.facts import Gpu, GpuPair, Gpus
+from kdoctor.text.canvas import Canvas
 from kdoctor.topology.advice import advise
 from kdoctor.topology.choice import choose
 from kdoctor.topology.layout import Layout, read_layout
@@ -67,6 +68,8 @@ def test_equal_pairs_are_one_statement() -> None:
     choices = [(choice, advise(layout, choice)) for choice in (choose(layout, 2), choose(layout, 4))]
     text = write_topology(layout, (), choices)
     assert text.count("Every pair is PIX") == 1
+    narrow = write_topology(layout, (), choices, canvas=Canvas(width=60)).split("2 replicas")[1]
+    assert max(len(line) for line in narrow.splitlines() if "(" not in line) <= 60
     assert "CUDA_VISIBLE_DEVICES=0,1\n" in text
     assert "CUDA_VISIBLE_DEVICES=0,1,2,3\n" in text
 

@@ -65,6 +65,16 @@ test_import = table(
         "--strategy data-parallel",
         commands=("export KERAS_BACKEND=tensorflow",),
     ),
+    fails(  # TensorFlow's message does not name the package that the backend lacks
+        not_imported("ImportError: Keras cannot be imported. Check that it is installed."),
+        environment(KERAS_BACKEND="torch"),
+        commands=("export KERAS_BACKEND=tensorflow",),
+    ),
+    fails(
+        not_imported("ImportError: Keras cannot be imported. Check that it is installed."),
+        environment(KERAS_BACKEND="tensorflow"),
+        commands=(),
+    ),
     fails(
         not_imported("ImportError: libcudart.so.12: cannot open"),
         of=["import tensorflow"],

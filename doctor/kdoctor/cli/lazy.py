@@ -190,6 +190,8 @@ class LazyGroup(TyperGroup):
             inner = [name for name, command in known.items() if args[0] in getattr(command.load(name), "commands", ())]
             if inner:
                 ctx.fail(f"No such command '{args[0]}'. Did you mean '{inner[0]} {args[0]}'?")
+        if args[0][:1].isdigit() and any("--tensorflow" in option.opts for option in self.params):
+            ctx.fail(f"No such command '{args[0]}'. Did you mean '--tensorflow {args[0]}'?")
         name, placeholder, rest = super().resolve_command(ctx, args)
         if not (name and placeholder):
             return name, None, rest

@@ -84,6 +84,7 @@ SNAPSHOT = ("--snapshot", "node.json")
     (("matrix", "--matrix", "/no/such.yaml"), "/no/such.yaml"),
     (("matrix", "--format", "xml"), "--format xml"),
     (("matrix", "extra"), "No such command"),
+    (("matrix", "2.21"), "mean '--tensorflow 2.21'?"),
     (("diff",), "mean 'checklist diff'?"),
     (("matrix", "--gpux", "A100"), "No such option"),
     (("smoke", "clipping"), "unknown scenario 'clipping'\n"),

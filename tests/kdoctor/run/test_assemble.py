@@ -11,7 +11,7 @@ import pytest
 import kdoctor
 from helpers.checklist_texts import WITHOUT_TRAININGS
 from helpers.command import kdoctor as run_kdoctor
-from helpers.facts import cpu_host, environment, gpus, packages
+from helpers.facts import cpu_host, environment, gpus, package, packages
 from helpers.judging import TODAY
 from kdoctor.catalog.load import load_catalog
 from kdoctor.checklist.resolve import Checklist
@@ -103,6 +103,8 @@ def test_history_gives_the_start_and_findings_of_the_last_passing_run(
     assert failed.drift
     assert failed.drift.lock == "run 1 of the history"
     assert "--to last-passing" in str(failed.plan)
+    other = build_report(collected(packages(*map(package, "abcdefghijkl"))), plan, use_history=True)
+    assert (other.drift is not None, "rollback" in str(other.plan)) == (True, False)  # most packages differ from it
     from_snapshot = build_report(collected(without_keras(), recorded=True), plan, use_history=True)
     assert (from_snapshot.drift, from_snapshot.last_green_at) == (None, passed.started_at)
     without = build_report(collected(without_keras()), plan)

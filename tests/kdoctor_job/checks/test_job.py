@@ -349,7 +349,7 @@ test_first_step = table(
     fails(looped(nonfinite=("kernel", "bias")), "kernel, bias hold NaN"),
     unknown(looped(stretch=2.0, stretch_noise=0.5, deviation=0.9, of_shares=0.8, noise=0.4), "random numbers"),
     unknown(looped(rows=(), unseen="RaggedTensor"), "gets RaggedTensor"),
-    unknown(looped(rows=()), "gets no tensors"),
+    unknown(looped(rows=()), "gets no batch"),
     unknown(looped(updated=0, not_compared="it updates nothing"), "it updates nothing"),
     skips(run(step=None)),
 )

@@ -65,11 +65,8 @@ def rules_named(name: str) -> Sequence[str]:
     Raises:
         UsageError: no rule has this name.
     """
-    if _CODE_PREFIX.fullmatch(name):
-        found = [rule.id for rule in RULES.values() if rule.code.startswith(name)]
-        if found:
-            return found
-    return [rule_named(name).id]
+    of_prefix = [rule.id for rule in RULES.values() if rule.code.startswith(name) and _CODE_PREFIX.fullmatch(name)]
+    return of_prefix or [rule_named(name).id]
 
 
 def chosen_rules(select: Sequence[str], ignore: Sequence[str], *, notes: bool = True) -> Mapping[str, Rule]:
@@ -78,9 +75,9 @@ def chosen_rules(select: Sequence[str], ignore: Sequence[str], *, notes: bool = 
     Raises:
         UsageError: a rule is unknown, or no rule is left.
     """
-    default = [rule.id for rule in RULES.values() if notes or rule.severity is not Severity.INFO]
     select, ignore = ([one for given in items for one in given.split(",")] for items in (select, ignore))
-    wanted = {name for item in select for name in rules_named(item)} or set(default)
+    default = {rule.id for rule in RULES.values() if notes or rule.severity is not Severity.INFO}
+    wanted = {name for item in select for name in rules_named(item)} or default
     wanted -= {name for item in ignore for name in rules_named(item)}
     if not wanted:
         raise UsageError("no rules selected", hint=_AVAILABLE)

@@ -48,7 +48,9 @@ def examine(step: FirstStep, alone: Alone | None) -> Facts:
         "name": step.name,
         "of_keras": step.of_keras,
         "rows": rows,
-        "alike": not rows and bool(batched) and not step.unseen,
+        "alike": not rows
+        and not step.unseen
+        and any(one.ndim and len(one) > 1 for one in next(iter(step.inputs.values()))),
         "unseen": step.unseen,
         "updated": len(step.gradients),
         **_variables(),

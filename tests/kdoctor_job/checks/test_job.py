@@ -326,14 +326,21 @@ def test_loop_has_no_fit() -> None:
     assert {judged[name] for name in ("job.trains", "job.data-readable", "job.model-in-scope")} == {Status.SKIP}
 
 
+def apart(distance: float) -> dict[str, Any]:
+    """Gradients that differ from one device's, however the examples are put together."""
+    return dict.fromkeys(("deviation", "of_shares", "of_whole"), distance)
+
+
 SAME = {"rows": (), "alike": True, "stretch": None, "deviation": None}
 test_first_step = table(
     "job.first-step",
     Severity.ERROR,
-    passes(looped(), "8 + 8", "equals one device's (4 replicas, within 1e-07)"),
+    passes(looped(), "8 + 8", "equals one device's (4 replicas, within 1e-07)", evidence=3),
+    passes(looped(stretch=1.25, **apart(0.05)), "within 5e-02)"),
     passes(looped(deviation=0.4), "up to how examples are put together"),
     passes(looped(deviation=0.4, of_shares=0.4, of_whole=1e-6), "up to how examples are put together"),
-    passes(looped(deviation=0.4, of_shares=0.4, noise=0.3), "is as long as one device's"),
+    passes(looped(**apart(0.4), noise=0.3, stretch_noise=0.25), "is as long as one device's"),
+    fails(looped(**apart(0.06), noise=0.005), "by 0.06", "sum(model.losses)"),
     fails(looped(**SAME), "same on every replica", "Fix: Give strategy.run", of=["examples of the loop"]),
     fails(looped(**SAME, of_keras=True), "Fix: Use fit"),
     fails(
@@ -344,13 +351,15 @@ test_first_step = table(
     ),
     fails(looped(stretch=2.0, stretch_noise=0.09), "2 times"),
     fails(looped(stretch=0.5), "0.5 times", "Fix: Divide the loss once"),
-    fails(looped(deviation=0.4, of_shares=0.4, of_whole=0.3, noise=0.02), "by 0.3", "sum(model.losses)"),
-    fails(looped(different=("kernel",)), "kernel differ between the replicas", of=["weights of the loop"]),
+    fails(looped(different=("kernel",)), "kernel differ between the replicas", of=["weights of the loop"], evidence=2),
     fails(looped(nonfinite=("kernel", "bias")), "kernel, bias hold NaN"),
     unknown(looped(stretch=2.0, stretch_noise=0.5, deviation=0.9, of_shares=0.8, noise=0.4), "random numbers"),
     unknown(looped(rows=(), unseen="RaggedTensor"), "gets RaggedTensor"),
-    unknown(looped(rows=()), "gets no tensors"),
-    unknown(looped(updated=0, not_compared="it updates nothing"), "it updates nothing"),
+    unknown(looped(rows=()), "gets no batch"),
+    unknown(looped(updated=0, not_compared="it updates nothing"), "it updates nothing", evidence=1),
+    unknown(looped(stretch=None)),
+    unknown(looped(deviation=None)),
+    unknown(looped(**apart(0.4), noise=0.3, stretch_noise=0.26), "change those of one device by 0.3 as well"),
     skips(run(step=None)),
 )
 
@@ -372,7 +381,7 @@ test_monitors = table(
         "fit reports loss, accuracy, val_loss, val_accuracy",
         briefs=["EarlyStopping monitors val_acc, which fit does not report"],
     ),
-    fails(monitoring("val_loss", validation=False), "monitors val_loss"),
+    fails(monitoring("val_loss", validation=False), "fit reports loss, accuracy."),
     unknown(run(job=replace(job_of(monitoring("loss")), training=replace(TRAINING, own=None)))),
     skips(monitoring(), "no callback"),
     skips(run(job=replace(job_of(run()), monitored=None)), "may add numbers"),

@@ -54,6 +54,20 @@ def test_gradients_beside_those_of_one_device(replicas: Any, batches: Any, expec
     assert {name: found.get(name) for name in expected} == pytest.approx(expected)
 
 
+def test_random_numbers_and_all_examples_at_once() -> None:
+    from kdoctor_job.target.step_alone import OneDevice, compared
+
+    alone = OneDevice(gradients(9, 9), TWO, gradients(2.2, 0), [gradients(1, 2)], gradients(3, 1))
+    found = compared(gradients(1, 2), alone)
+    assert found == pytest.approx(
+        {"stretch": 1.0, "stretch_noise": 0.1, "deviation": 0.0, "of_shares": 0.0, "of_whole": 1.0, "noise": 0.1}
+    )
+    alone.at_once = {}
+    assert compared(gradients(1, 2), alone)["of_whole"] == pytest.approx(0.0)
+    alone.shares = [gradients(0, 0), gradients(0, 0)]
+    assert "zero" in compared(gradients(1, 2), alone)["not_compared"]
+
+
 def test_other_values_before_the_step_are_not_compared() -> None:
     from kdoctor_job.target.step_alone import OneDevice, compared
 

@@ -48,7 +48,7 @@ def first_step(case: SmokeCase, step: JobStep, *, tolerance: float = 0.05) -> It
         yield evidence(_EXAMPLES, f"{step.name} gets {' + '.join(map(str, step.rows))} of them")
         yield _gradients(step, counted(case.replicas or 0, "replica"), tolerance)
     else:
-        yield unknown(_EXAMPLES, f"{step.name} gets {step.unseen or 'no tensors'}, so that they are not seen")
+        yield unknown(_EXAMPLES, f"{step.name} gets {step.unseen or 'no batch'}, so that they are not seen")
     wrong = dict(zip(_REMEDIES, (step.different, step.nonfinite), strict=True))
     for what, names in wrong.items():
         if names:

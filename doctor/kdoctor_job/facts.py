@@ -56,8 +56,7 @@ class JobModel:
     steps_per_execution: int | None = None
     """None if ``compile`` does not report a number."""
     options: Mapping[str, str] | None = None
-    """Options of ``compile`` and of the optimizer that Keras implements separately for several replicas, by name; None
-    if they were not read."""
+    """Options of ``compile`` and the optimizer that Keras implements separately for replicas; None if not read."""
     random_layers: tuple[str, ...] | None = None
     """Layers that draw random numbers during training; None if the layers are not known before the first batch."""
     own_random_layers: tuple[str, ...] = ()
@@ -285,6 +284,8 @@ class JobStep:
     """What the step got whose examples are not seen, such as an iterator; empty if they are."""
     updated: int = 0
     """Variables that the optimizer updated."""
+    updates_later: bool = False
+    """Whether it updated others with gradients that it took after that, which are not compared."""
     different: tuple[str, ...] = ()
     """Trained variables that differ between the replicas after the step, at most six."""
     nonfinite: tuple[str, ...] = ()
@@ -293,6 +294,8 @@ class JobStep:
     """Why the gradients were not compared with one device's."""
     stretch: float | None = None
     """How many times as long the gradient is as the one device's, along that."""
+    stretches: tuple[float, ...] = ()
+    """The same of each variable whose gradient has the direction of the one device's and is not random."""
     stretch_noise: float | None = None
     """How much longer another step of one device with equal examples makes it."""
     deviation: float | None = None
@@ -327,8 +330,7 @@ class JobRun:
     """None if kdoctor chose the replicas."""
 
     strategy: Reason = None
-    """The class of the strategy that the job makes, in place of which it gets that of the examination. Empty if its
-    script makes none."""
+    """The class of the job's strategy, in place of which it gets the examination's; empty if a script makes none."""
     devices: int | None = None
     """The number of devices that it names, if it does."""
     problem: JobProblem | None = None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import sys
 import threading
 import time
 import traceback
@@ -14,6 +15,8 @@ from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.autograph.core import ag_ctx
+from tensorflow.python.framework import errors_impl
 from tensorflow.python.ops import script_ops
 
 from kdoctor_job.target.random_numbers import random_numbers_fixed
@@ -29,6 +32,11 @@ _UNSEEN = (tf.RaggedTensor, tf.SparseTensor, tf.data.Iterator)
 Arrays = List[Any]
 Gradients = Dict[int, Tuple[Any, Any]]
 """The gradient and the value before the step of each variable, in the order in which they are updated."""
+
+
+def is_seen(leaf: Any) -> bool:
+    """Whether this argument of a step may hold examples that are noted."""
+    return isinstance(leaf, np.ndarray) or (tf.is_tensor(leaf) and not isinstance(leaf, _UNSEEN))
 
 
 class FirstStep:
@@ -50,6 +58,8 @@ class FirstStep:
         """What it gets whose examples are not seen."""
         self.is_optimized = False
         """Whether an optimizer of Keras updates variables."""
+        self.updates_later = False
+        """Whether it updates variables again, with gradients that are taken after the first update."""
         self.trains = False
         """Whether Keras takes a step now (``train_on_batch``)."""
         self.of_keras = False
@@ -94,23 +104,27 @@ class FirstStep:
             return inherited(strategy, self._noting(function), args, kwargs)
 
     def _noting(self, function: Any) -> Any:
-        autograph = tf.__internal__.autograph
-        converted = autograph.tf_convert(function, autograph.control_status_ctx(), convert_by_default=False)
+        own = getattr(function, "python_function", None)
+        """Of a ``tf.function``, which ``strategy.run`` traces for all replicas at once. XLA has no place for notes."""
+        status = ag_ctx.ControlStatusCtx(ag_ctx.Status.ENABLED) if own else ag_ctx.control_status_ctx()
+        converted = tf.__internal__.autograph.tf_convert(own or function, status, convert_by_default=False)
 
         def noting(*args: Any, **kwargs: Any) -> Any:
-            result = converted(*args, **kwargs)
+            with status:  # of the script, for what it calls
+                result = converted(*args, **kwargs)
             if self._takes_gradient:
-                self.name = getattr(function, "__name__", type(function).__name__)
+                self.name = getattr(own or function, "__name__", type(function).__name__)
                 replica = tf.convert_to_tensor(tf.distribute.get_replica_context().replica_id_in_sync_group)
                 tf.numpy_function(self._note_inputs, [replica, *self._tensors((args, kwargs))], [])
             return result
 
-        return tf.autograph.experimental.do_not_convert(noting)
+        unconverted = tf.autograph.experimental.do_not_convert(noting)
+        return tf.function(unconverted) if own else unconverted
 
     def _tensors(self, given: Any) -> List[Any]:
         leaves = tf.nest.flatten(given)
         self.unseen = next((type(leaf).__name__ for leaf in leaves if isinstance(leaf, _UNSEEN)), "")
-        return [leaf for leaf in leaves if tf.is_tensor(leaf) and not isinstance(leaf, _UNSEEN)]
+        return list(filter(is_seen, leaves))
 
     def _note_inputs(self, replica: Any, *tensors: Any) -> None:
         if int(replica) in self.inputs:
@@ -122,9 +136,11 @@ class FirstStep:
             ctypes.pythonapi.Py_AddPendingCall(self._when_back, None)
 
     def _back(self, _: Any) -> int:
-        if any(frame.f_code.co_filename == script_ops.__file__ for frame, _ in traceback.walk_stack(None)):
+        files = {frame.f_code.co_filename for frame, _ in traceback.walk_stack(sys._getframe())}  # noqa: SLF001
+        raises = errors_impl.__file__ in files or sys.exc_info()[1] is not None
+        if script_ops.__file__ in files:
             ctypes.pythonapi.Py_AddPendingCall(self._when_back, None)  # the function has called Python
-        elif self._ends.acquire(blocking=False):
+        elif not raises and self._ends.acquire(blocking=False):
             self.taken()
         return 0
 
@@ -137,7 +153,7 @@ class FirstStep:
             self.taken()
 
     def gradient_of(self, taken: Callable[..., Any]) -> Callable[..., Any]:
-        """``GradientTape.gradient``, which is seen."""
+        """``GradientTape.gradient`` or ``tf.gradients``, which is seen."""
 
         def gradient(*args: Any, **kwargs: Any) -> Any:
             self._takes_gradient, self._has_updated = True, bool(self._orders)
@@ -171,6 +187,7 @@ class FirstStep:
 
         def update(gradient: Any, variable: Any, *more: Any) -> Any:
             if self._has_updated:  # what one device has then depends on its batches
+                self.updates_later = True
                 return found(gradient, variable, *more) if self.applies else None
             device = variable.device
             number = next(self._orders.setdefault(device, itertools.count()))

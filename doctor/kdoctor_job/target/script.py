@@ -266,6 +266,7 @@ def stopped_at_fit(fits: Fits | None = None) -> Iterator[None]:
     change(tf.distribute.Strategy, "run", _stops_run(tf.distribute.Strategy.run, fits))
     if fits.step is not None:
         change(tf.GradientTape, "gradient", fits.step.gradient_of(tf.GradientTape.gradient))
+        change(tf, "gradients", fits.step.gradient_of(tf.gradients))
     begun: List[TrainingBegins] = []
     report = threading.excepthook
     _STOPPED.append(fits)

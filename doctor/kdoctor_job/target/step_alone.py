@@ -19,7 +19,7 @@ import tensorflow as tf
 from tensorflow.python.distribute import values
 from tensorflow.python.ops import resource_variable_ops
 
-from kdoctor_job.target.first_step import Arrays, FirstStep, Gradients
+from kdoctor_job.target.first_step import Arrays, FirstStep, Gradients, is_seen
 from kdoctor_job.target.resuming import SHOWN
 from kdoctor_job.target.strategies import replace_own
 from kdoctor_target.runner.case import Case
@@ -32,6 +32,8 @@ _TRIES = 12
 """How often a step is repeated whose update is skipped: a loss scale is halved each time."""
 _EQUAL = 1e-5
 """Relative difference of values that count as equal before the step."""
+_STRAIGHT, _ENOUGH = 1e-3, 8
+"""Relative difference of gradients that have one direction, and the least numbers of which that is said."""
 
 
 def seed() -> None:
@@ -50,9 +52,10 @@ def examine(step: FirstStep, alone: Alone | None) -> Facts:
         "rows": rows,
         "alike": not rows
         and not step.unseen
-        and any(one.ndim and len(one) > 1 for one in next(iter(step.inputs.values()))),
+        and any(one.ndim and len(one) > 1 for one in next(iter(step.inputs.values()), [])),
         "unseen": step.unseen,
         "updated": len(step.gradients),
+        "updates_later": step.updates_later,
         **_variables(),
     }
     if alone is None:
@@ -136,12 +139,12 @@ class OneDevice:
 
     begin: Gradients
     """Those of the script's own step."""
-    shares: List[Gradients]
-    """With the examples of each replica."""
-    again: Gradients
-    """With those of the first one again."""
     batches: List[Gradients]
-    """With all, in batches of the script's size; none if that does not divide their number."""
+    """With all examples, in batches of the script's size; none if that does not divide their number."""
+    again: Gradients = field(default_factory=dict)
+    """With those of the first batch again."""
+    shares: List[Gradients] = field(default_factory=list)
+    """With the examples of each replica, if the function takes them."""
     at_once: Gradients = field(default_factory=dict)
     """With all at once, if the function takes them."""
 
@@ -168,10 +171,12 @@ class StepAlone(FirstStep):
         if not self.inputs:
             return result
         begin, own = self.gradients, self.inputs[0]
+        wrapped = values.PerReplica
+        leaves = [one.values[0] if isinstance(one, wrapped) else one for one in tf.nest.flatten((args, kwargs))]
 
         def gradients_of(arrays: Arrays) -> Gradients:
-            rest, leaves = iter(map(tf.constant, arrays)), tf.nest.flatten((args, kwargs))
-            given = [next(rest) if tf.is_tensor(leaf) else leaf for leaf in leaves]
+            rest = iter(map(tf.constant, arrays))
+            given = [next(rest) if is_seen(leaf) else leaf for leaf in leaves]
             for _ in range(_TRIES):
                 self._gradients, self.inputs = {}, {}
                 for variable, value in before:
@@ -181,23 +186,28 @@ class StepAlone(FirstStep):
                     break
             return self.gradients
 
-        shares = [gradients_of(arrays) for arrays in (*self._replicas, self._replicas[0])]
         whole = [np.concatenate(all_) if many else all_[0] for all_, many in zip(zip(*self._replicas), self._batched)]
         size, total = len(own[self._batched.index(True)]), sum(self._rows)
         batches = range(0, total, size) if total % size == 0 else []
         alone = [
-            gradients_of([one[at : at + size] if many else one for one, many in zip(whole, self._batched)])
-            for at in batches
+            gradients_of(
+                [
+                    one[len(one) * at // total : len(one) * (at + size) // total] if many else one
+                    for one, many in zip(whole, self._batched)
+                ]
+            )
+            for at in (*batches, *batches[:1])
         ]
-        self.found = OneDevice(begin, shares[:-1], shares[-1], alone)
+        self.found = OneDevice(begin, alone[:-1], alone[-1] if alone else {})
         with contextlib.suppress(Exception):  # the function may need batches of its size
+            self.found.shares = [gradients_of(arrays) for arrays in self._replicas]
             self.found.at_once = gradients_of(whole)
         self.taken()
         return result
 
 
 def batch_of(inputs: Dict[int, Arrays], *, is_distributed: bool) -> Tuple[List[int], List[bool]]:
-    """The examples of each replica, and for each tensor whether it has one row for each of them.
+    """The examples of each replica, and for each tensor whether it has a row, or as many, for each of them.
 
     No rows if the replicas get the same tensors, or none. Equal rows of distributed data are other examples, too.
     """
@@ -206,7 +216,14 @@ def batch_of(inputs: Dict[int, Arrays], *, is_distributed: bool) -> Tuple[List[i
     if first is None and is_distributed:
         first = next((one for one in given if one[0].ndim and _are_equal(one[0])), None)
     rows = [] if first is None else [len(part) for part in first]
-    return rows, [bool(rows) and [len(part) if part.ndim else None for part in one] == rows for one in given]
+    return rows, [_is_batch([len(part) if part.ndim else 0 for part in one], rows, one) for one in given]
+
+
+def _is_batch(lengths: List[int], rows: List[int], arrays: Sequence[Any]) -> bool:
+    """Whether these lengths are a multiple of the rows; of equal arrays, the rows."""
+    if not any(lengths) or not rows or (lengths != rows and _are_equal(arrays)):
+        return False
+    return all(length * sum(rows) == row * sum(lengths) for length, row in zip(lengths, rows))
 
 
 def _are_equal(arrays: Sequence[Any]) -> bool:
@@ -221,19 +238,34 @@ def compared(replicas: Gradients, alone: OneDevice) -> Facts:
         return {"not_compared": "with one replica, it updates other variables"}
     if _apart(_vector(replicas, 1), _vector(alone.begin, 1)) > _EQUAL:
         return {"not_compared": "its variables begin with other values in another process: set a seed"}
-    found, first, sum_ = _vector(replicas), _vector(alone.shares[0]), sum(map(_vector, alone.shares))
+    found, again, first = map(_vector, (replicas, alone.again, alone.batches[0]))
     mean = sum(map(_vector, alone.batches)) / len(alone.batches)
     whole = _vector(alone.at_once) if alone.at_once.keys() == replicas.keys() else mean
+    sum_ = sum(map(_vector, alone.shares)) if alone.shares else mean
     if not mean.any() or not sum_.any():
         return {"not_compared": "the gradients of one device are zero"}
     return {
         "stretch": _along(found, mean),
-        "stretch_noise": abs(_along(_vector(alone.again), first) - 1),
+        "stretches": _stretches(replicas, alone),
+        "stretch_noise": abs(_along(again, first) - 1),
         "deviation": _apart(found, mean),
         "of_shares": _apart(found, _along(found, sum_) * sum_),
         "of_whole": _apart(found, _along(found, whole) * whole),
-        "noise": _apart(_vector(alone.again), first),
+        "noise": _apart(again, first),
     }
+
+
+def _stretches(replicas: Gradients, alone: OneDevice) -> List[float]:
+    """How many times the one device's each variable's gradient is, if it has that direction and is not random."""
+    found = []
+    for number, (gradient, _) in replicas.items():
+        first, *more = (one[number][0].astype("float64") for one in alone.batches)
+        mean = sum(more, first) / len(alone.batches)
+        times = _along(gradient, mean)
+        apart = max(_apart(gradient, times * mean), _apart(alone.again[number][0], first))
+        if mean.size >= _ENOUGH and mean.any() and apart < _STRAIGHT:
+            found.append(times)
+    return found
 
 
 def _vector(gradients: Gradients, part: int = 0) -> Any:

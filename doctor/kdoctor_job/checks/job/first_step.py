@@ -34,8 +34,9 @@ def first_step(case: SmokeCase, step: JobStep, *, tolerance: float = 0.05) -> It
     are R times too large on R replicas. The script runs until a step has updated variables. Then another process runs
     it with one replica on the CPU, where the function of that step gets the same examples, and the gradients that the
     optimizer gets are compared. With one replica, a script may have a smaller batch: then the mean over its batches
-    counts. The relative difference is 1e-7 for rounding, and 1 for a mean on two replicas. Later steps, evaluation and
-    saving are not examined.
+    counts. The relative difference is 1e-7 for rounding, and 1 for a mean on two replicas. A variable that only one of
+    several losses reaches is compared by itself, too. Later steps, gradients that a step takes after its first update,
+    evaluation and saving are not examined.
     Remedy: distribute the dataset, and divide the loss by the global batch size.
     Source: https://www.tensorflow.org/tutorials/distribute/custom_training
     """
@@ -62,23 +63,28 @@ def first_step(case: SmokeCase, step: JobStep, *, tolerance: float = 0.05) -> It
 def _gradients(step: JobStep, replicas: str, tolerance: float) -> Outcome:
     if step.not_compared or step.stretch is None or step.deviation is None:
         return unknown(_GRADIENTS, f"not compared with one device: {step.not_compared or 'they are not finite'}")
-    distances = (step.deviation, step.of_shares, step.of_whole)
-    apart, stretched = min(one for one in distances if one is not None), abs(step.stretch - 1)
-    remedy = ""
-    if stretched > _STRETCHED and not is_noise(stretched, step.stretch_noise):
+    turned = min((one for one in (step.of_shares, step.of_whole) if one is not None), default=0.0)
+    apart, stretched = min(step.deviation, turned), abs(step.stretch - 1)
+    some, remedy = [one for one in step.stretches if abs(one - 1) > _STRETCHED], ""
+    is_other = stretched > _STRETCHED and (step.stretch > 1 or turned < _STRETCHED)
+    if is_other and not is_noise(stretched, step.stretch_noise):
         brief = f"they are {step.stretch:.2g} times those of one device"
         remedy = _TOO_LONG if step.stretch > 1 else _TOO_SHORT
+    elif some:
+        of = f"those of {len(some)} of {counted(step.updated, 'variable')}"
+        brief, remedy = f"{of} are {some[0]:.2g} times those of one device", _TOO_LONG if some[0] > 1 else _TOO_SHORT
     elif apart > tolerance and not is_noise(apart, step.noise):
         brief, remedy = f"they differ from those of one device by {apart:.2g}", _OTHER
     if remedy:
         expected = "those of one device with the same examples"
         return finding(_GRADIENTS, f"{brief} ({step.name})", expected, remedy, brief=brief)
+    what = "first update" if step.updates_later else "first step"
     if apart <= tolerance:
-        brief = f"the first step of your loop equals one device's ({replicas}, within {max(apart, 1e-7):.0e})"
+        brief = f"the {what} of your loop equals one device's ({replicas}, within {max(apart, 1e-7):.0e})"
         batches = "" if step.deviation <= tolerance else ", up to how examples are put together in batches"
         return Evidence(subject=_GRADIENTS, observed=f"{brief}{batches}", brief=brief)
     random = f"random numbers change those of one device by {step.noise or 0.0:.2g} as well"
-    if (step.stretch_noise or 0.0) > _STRETCHED:
+    if max(stretched, step.stretch_noise or 0.0) > _STRETCHED:
         return unknown(_GRADIENTS, random)
-    brief = f"the first step of your loop is as long as one device's ({replicas})"
+    brief = f"the {what} of your loop is as long as one device's ({replicas})"
     return Evidence(subject=_GRADIENTS, observed=f"{brief}; {random}", brief=brief)

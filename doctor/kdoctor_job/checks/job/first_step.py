@@ -65,14 +65,17 @@ def _gradients(step: JobStep, replicas: str, tolerance: float) -> Outcome:
         return unknown(_GRADIENTS, f"not compared with one device: {step.not_compared or 'they are not finite'}")
     turned = min((one for one in (step.of_shares, step.of_whole) if one is not None), default=0.0)
     apart, stretched = min(step.deviation, turned), abs(step.stretch - 1)
-    some, remedy = [one for one in step.stretches if abs(one - 1) > _STRETCHED], ""
+    others, remedy = [one for one in step.stretches if abs(one - 1) > _STRETCHED], ""
     is_other = stretched > _STRETCHED and (step.stretch > 1 or turned < _STRETCHED)
     if is_other and not is_noise(stretched, step.stretch_noise):
         brief = f"they are {step.stretch:.2g} times those of one device"
         remedy = _TOO_LONG if step.stretch > 1 else _TOO_SHORT
-    elif some:
-        of = f"those of {len(some)} of {counted(step.updated, 'variable')}"
-        brief, remedy = f"{of} are {some[0]:.2g} times those of one device", _TOO_LONG if some[0] > 1 else _TOO_SHORT
+    elif others:
+        of = f"those of {len(others)} of {counted(step.updated, 'variable')}"
+        brief, remedy = (
+            f"{of} are {others[0]:.2g} times those of one device",
+            _TOO_LONG if others[0] > 1 else _TOO_SHORT,
+        )
     elif apart > tolerance and not is_noise(apart, step.noise):
         brief, remedy = f"they differ from those of one device by {apart:.2g}", _OTHER
     if remedy:

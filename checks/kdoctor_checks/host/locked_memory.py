@@ -39,6 +39,7 @@ def locked_memory(host: Host, pci: PciDevices | Unavailable, *, least_mib: int =
             remedy=Remedy.configure(
                 "Raise the limit in the job's shell, or start the container with --ulimit memlock=-1.",
                 *() if limit.hard and host.container else [_RAISE if limit.hard else "ulimit -l unlimited"],
+                look=("ulimit -H -l",),
             ),
             after=after_a_gpu(pci),
             rollback=Rollback.to("restore the recorded limit", f"ulimit -l {limit.soft // 1024}"),

@@ -98,5 +98,6 @@ def test_help_of_check_groups_its_options() -> None:
     assert options[0] < options[1]
 
 
-def test_list_of_commands_is_one_screen() -> None:
+def test_list_of_commands_is_one_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
     assert len(kdoctor_here("--help").stdout.splitlines()) <= 30

@@ -98,6 +98,8 @@ def test_help_of_check_groups_its_options() -> None:
     assert options[0] < options[1]
 
 
-def test_list_of_commands_is_one_screen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(Path(sys.executable).parent))
-    assert len(kdoctor_here("--help").stdout.splitlines()) <= 30
+def test_list_of_commands_is_one_screen() -> None:
+    """With a last command of one line: where this process finds no kdoctor, its path is as long as that of Python."""
+    commands, _, last = kdoctor_here("--help").stdout.partition("Start with:")
+    assert len(commands.splitlines()) <= 28
+    assert "check" in last

@@ -194,8 +194,7 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
         "replicas": int(strategy.num_replicas_in_sync),
         "devices": replica_devices(strategy),
     }
-    limits: dict[str, Any] = {"steps": steps, "steps_per_epoch": steps_per_epoch, "budget_s": budget_s}
-    job = Job(model, data, batch_size=batch_size, fit_arguments=fit_arguments, **limits)
+    job = Job(model, data, steps, steps_per_epoch, batch_size, budget_s, fit_arguments)
     later = stop_at_guard(model, data, fit_arguments, steps_per_epoch=steps_per_epoch, batch_size=batch_size)
     with _without_notes(tf.get_logger()), progress_lines(found):
         _examine(job, strategy, found)

@@ -127,6 +127,7 @@ class Alone:
         self._run_script(step)
 
     def _end(self, case: Case, found: OneDevice) -> NoReturn:
+        """End this process, not with ``conclude``: to cancel a ``faulthandler`` that a fork has not copied hangs."""
         with self._files[1].open("wb") as file:
             pickle.dump(found, file)
         case.write({"end": {"outcome": "trained"}})
@@ -189,13 +190,12 @@ class StepAlone(FirstStep):
         whole = [np.concatenate(all_) if many else all_[0] for all_, many in zip(zip(*self._replicas), self._batched)]
         size, total = len(own[self._batched.index(True)]), sum(self._rows)
         batches = range(0, total, size) if total % size == 0 else []
+
+        def cut(one: Any, at: int) -> Any:
+            return one[len(one) * at // total : len(one) * (at + size) // total]
+
         alone = [
-            gradients_of(
-                [
-                    one[len(one) * at // total : len(one) * (at + size) // total] if many else one
-                    for one, many in zip(whole, self._batched)
-                ]
-            )
+            gradients_of([cut(one, at) if many else one for one, many in zip(whole, self._batched)])
             for at in (*batches, *batches[:1])
         ]
         self.found = OneDevice(begin, alone[:-1], alone[-1] if alone else {})

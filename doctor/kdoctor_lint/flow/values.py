@@ -20,6 +20,8 @@ class Place(Enum):
 class Value:
     """Any value. An unknown one is :data:`UNKNOWN`, and no rule reports it."""
 
+    __slots__ = ()
+
 
 UNKNOWN = Value()
 NONE = Value()

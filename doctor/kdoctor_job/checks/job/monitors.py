@@ -19,9 +19,10 @@ def monitors(run: SmokeRun, training: JobTraining) -> Outcome:
     Source: https://keras.io/api/callbacks/model_checkpoint/
     """
     job = job_of(run)
+    if job.monitored is None:
+        return NotApplicable(reason="its callbacks may add numbers")
     if not job.monitored:
-        none = "no callback was given that monitors a number"
-        return NotApplicable(reason=none if job.monitored == {} or not job.model else "its callbacks may add numbers")
+        return NotApplicable(reason="no callback was given that monitors a number")
     if training.own is None or not training.own.logs:
         return unknown("callbacks", "the numbers that fit reports are not known")
     names = [name for name in training.own.logs if not name.startswith("val_")]

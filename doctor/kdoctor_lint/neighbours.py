@@ -30,7 +30,7 @@ class Tree:
         for path, module in self.written.items():
             if f"/{path}".endswith(f"/{name.replace('.', '/')}.py"):
                 return module
-        file = self._script if importer is None else vars(importer)["file"]
+        file = getattr(importer, "file", self._script)  # that of the notebook for a script that it writes
         found = os.path.dirname(os.path.abspath(file)), level, name  # noqa: PTH100, PTH120
         if found not in self.searched:
             self.searched[found] = None if self._script == STDIN else file_of(*found)

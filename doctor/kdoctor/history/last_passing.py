@@ -6,13 +6,13 @@ import sqlite3
 import zlib
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 
 from kdoctor.commands.shell import quoted
 from kdoctor.errors import UsageError
 from kdoctor.history.location import history_file
 from kdoctor.history.store import opened
 from kdoctor.lock.document import Lock, loads, text_of
+from kdoctor.records import record
 from kdoctor.text.lists import counted
 
 _RECORD = "Name another checklist with --checklist, a lock with --to, or record one: kdoctor checklist record {}"
@@ -21,7 +21,7 @@ _CHECK = "Name another checklist with --checklist, or see what fails: kdoctor ch
 _ROLLBACK = "To name its environment: kdoctor rollback --checklist {} --to last-passing"
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Series:
     """Runs that can be compared: of one host, checklist and interpreter."""
 

@@ -263,10 +263,10 @@ class JobFit:
 
     number: int
     """The first one is 1."""
-    file: str
-    line: int
-    others: tuple[int, ...] = ()
-    """The lines of that file with other calls that train models of Keras."""
+    place: str
+    """``train.py:9``, or ``train.ipynb:cell 3:9``."""
+    others: tuple[str, ...] = ()
+    """Where that file has other calls that train models of Keras."""
 
 
 @record

@@ -14,8 +14,8 @@ from kdoctor_job.own_model import DEFAULT_STEPS, OWN_DEADLINE_S, UserModel, in_m
 ModelOption = Annotated[
     str | None,
     option(
-        "Also examine your job: its script, which runs up to its fit or first step, such as 'train.py --batch 64'; or, "
-        "with --data, a function that returns the model, such as train.py:build.",
+        "Also examine your job: its script or notebook, which runs up to its fit or first step, such as "
+        "'train.py --batch 64'; or, with --data, a function that returns the model, such as train.py:build.",
         metavar="SCRIPT|FUNCTION",
         panel=EXAMINE,
     ),

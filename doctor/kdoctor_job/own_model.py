@@ -86,13 +86,10 @@ def file_of_script(command: str) -> Path | None:
         raise UsageError(f"--model {command}: {error}") from error
     spaced = _SPACED.match(command)
     name = words[0] if words else ""
-    if name.endswith(".ipynb") or (spaced and spaced[0].endswith(".ipynb")):
-        hint = "In the notebook, before fit: kdoctor.guard(model, data, strategy)"
-        raise UsageError(f"--model {command}: a notebook runs in its kernel only", hint=hint)
     if spaced and " " in spaced[0] and Path(spaced[0]).is_file():
         hint = f'Quote it: --model "{quoted(spaced[0])}{command[spaced.end() :]}"'
         raise UsageError(f"--model {command}: {spaced[0]} has a space", hint=hint)
-    if name.endswith(".py"):
+    if name.endswith((".py", ".ipynb")):
         return existing(Path(name))
     module = Path(*name.split("."))
     is_here = module.is_dir() or module.with_suffix(".py").is_file()

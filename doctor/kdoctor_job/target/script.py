@@ -6,6 +6,8 @@ import contextlib
 import functools
 import importlib.util
 import inspect
+import itertools
+import linecache
 import os
 import re
 import shlex
@@ -13,7 +15,7 @@ import sys
 import threading
 import traceback
 import types
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Set, Tuple
@@ -21,6 +23,7 @@ from typing import Any, Callable, Dict, Iterator, List, Set, Tuple
 import tensorflow as tf
 
 from kdoctor_job.target.first_step import FirstStep
+from kdoctor_job.target.notebook import run_notebook
 from kdoctor_job.target.other_fits import other_fits
 from kdoctor_job.target.parts import PartError, call, describe
 from kdoctor_target.runner.case import NotHere
@@ -83,6 +86,8 @@ class Fits:
     """What notes the first step of a loop; without it, a loop is not examined."""
     stop: Callable[[TrainingBegins], object] = _unwind
     """What ends the script where it trains."""
+    cells: List[str] = field(default_factory=list)
+    """Those of a notebook, by their names in stacks."""
 
     @property
     def awaited(self) -> str:
@@ -142,10 +147,10 @@ def until_fit(
 
     def found(begins: TrainingBegins) -> Found:
         changes.close()
-        file, line = Path(begins.place[0]), begins.place[1]
-        others = other_fits(file.read_bytes(), line) if file.is_file() else []
-        others = [other for other in others if number == 1 or other > line]
-        return (*_given(begins, words[0]), {"number": number, "file": file.name, "line": line, "others": others})
+        file, line = begins.place
+        names = fits.cells if file in fits.cells else [file]
+        others = _others(names, names.index(file), line, after=number > 1)
+        return (*_given(begins, words[0]), {"number": number, "place": f"{Path(file).name}:{line}", "others": others})
 
     if stay is not None:
         go_on = stay
@@ -154,7 +159,7 @@ def until_fit(
         with changes:
             changes.enter_context(contextlib.redirect_stderr(heard))
             changes.enter_context(stopped_at_fit(fits))
-            _run(words)
+            _run(words, fits.cells)
     except TrainingBegins as begins:
         return found(begins)
     except SystemExit as end:
@@ -164,7 +169,7 @@ def until_fit(
             usage = f"Give it the arguments that it needs, as in --model '{words[0]} --batch 64'."
             fix = usage if end.code == _USAGE else ""
             raise PartError(PART, f"{words[0]} ends before {fits.awaited}: {how}", fix) from end
-    except (PartError, KeyboardInterrupt):
+    except (PartError, NotHere, KeyboardInterrupt):
         raise
     except BaseException as error:
         traceback.print_exc()
@@ -173,6 +178,22 @@ def until_fit(
     raise NotHere(
         f"{words[0]} ended {f'before {fits.awaited}' if fits.begun else 'without a call of fit'}: {_FUNCTIONS}"
     )
+
+
+def _others(names: List[str], index: int, line: int, *, after: bool) -> List[str]:
+    """Where a file, or the cells of a notebook, have other calls of ``fit`` than this line of the one with the index.
+
+    Args:
+        names: of the file, or of the cells in their order.
+        index: of that with the call.
+        line: of the call, from 1.
+        after: only those after it.
+    """
+    texts = [linecache.getlines(name) for name in names]
+    places = [f"{Path(name).name}:{line}" for name, lines in zip(names, texts) for line in range(1, len(lines) + 1)]
+    here = sum(map(len, texts[:index])) + line
+    found = other_fits("".join(itertools.chain(*texts)).encode(), here)
+    return [places[other - 1] for other in found if other > here or not after]
 
 
 def _given(reached: TrainingBegins, script: str) -> Tuple[Any, Any, Dict[str, Any]]:
@@ -187,11 +208,16 @@ def _given(reached: TrainingBegins, script: str) -> Tuple[Any, Any, Dict[str, An
     return reached.model, inputs if targets is None else (inputs, targets), given
 
 
-def _run(words: List[str]) -> None:
-    """Execute the file or module as the main module, which stays for what it has defined."""
+def _run(words: List[str], cells: List[str]) -> None:
+    """Execute the file, notebook or module as the main module, which stays for what it has defined."""
     main, name = types.ModuleType("__main__"), words[0]
     file = Path(name)
-    sys.path.insert(0, str(file.absolute().parent if file.suffix == ".py" else Path.cwd()))
+    sys.path.insert(0, str(file.absolute().parent if file.suffix in (".py", ".ipynb") else Path.cwd()))
+    sys.modules["__main__"] = main
+    if file.suffix == ".ipynb":
+        sys.argv = words
+        run_notebook(file, vars(main), cells)
+        return
     if file.suffix != ".py":
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.submodule_search_locations is not None:
@@ -201,7 +227,6 @@ def _run(words: List[str]) -> None:
         file, main.__package__ = Path(spec.origin), spec.parent
     main.__file__ = str(file.absolute())
     sys.argv = [str(file), *words[1:]]
-    sys.modules["__main__"] = main
     exec(compile(file.read_bytes(), main.__file__, "exec"), vars(main))  # noqa: S102 - the user's script
 
 

@@ -128,7 +128,7 @@ UNDRAWN = {"undrawn": {"drop": "its results are equal", "mine": "calling it alon
 
 
 GPUS = JobGpus(on_bus=4, listed=4, mask=None, is_distributed=True)
-FIT = JobFit(number=1, file="train.py", line=9)
+FIT = JobFit(number=1, place="train.py:9")
 STEP = JobStep(
     name="step", rows=(8, 8), updated=4, stretch=1.0, stretch_noise=0.0, deviation=1e-7, of_shares=1e-7, noise=0.0
 )
@@ -302,12 +302,12 @@ test_other_fits = table(
     Severity.WARNING,
     passes(run(fit=FIT), "train.py:9"),
     fails(
-        run(fit=replace(FIT, others=(14, 20))),
-        "line 14, line 20",
+        run(fit=replace(FIT, others=("train.py:14", "train.ipynb:cell 3:2"))),
+        "train.py:14, train.ipynb:cell 3:2",
         briefs=["another fit was not examined (train.py:14)"],
         of=["script"],
     ),
-    fails(run(fit=replace(FIT, number=2, others=(20,))), "add --fit 3"),
+    fails(run(fit=replace(FIT, number=2, others=("train.py:20",))), "add --fit 3"),
     skips(run(fit=None)),
 )
 

@@ -1,5 +1,6 @@
 """Scripts that run up to their ``fit``, as Python would start them."""
 
+import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -100,12 +101,55 @@ def test_fit_of_a_later_phase(until_fit: Callable[..., Any], tmp_path: Path) -> 
     phases, start = NET + PHASES, len(NET.splitlines())
     fits = [until_fit(phases, number=number) for number in (1, 2, 3)]
     assert [arguments["epochs"] for _, _, arguments, _ in fits] == [5, 8, 9]
-    assert [fit["line"] - start for *_, fit in fits] == [2, 5, 6]
-    assert [[line - start for line in fit["others"]] for *_, fit in fits] == [[5, 6], [6], []]
+    lines = [f"train9.py:{start + line}" for line in (2, 5, 6)]
+    assert [fit["place"] for *_, fit in fits] == lines
+    assert [fit["others"] for *_, fit in fits] == [lines[1:], lines[2:], []]
     assert [type(model.optimizer).__name__ for model, *_ in fits] == ["SGD", "Adam", "Adam"]
     assert not (tmp_path / "log9.csv").exists()
     with pytest.raises(NotHere, match=r"train9\.py ended before its call 4 of fit"):
         until_fit(phases, number=4)
+
+
+CELLS = (
+    "!pip install keras\n%matplotlib inline\nfiles = !ls\n" + NET,
+    "@tf.function\ndef largest(x):\n    if x > 0:\n        return x\n    return -x\ndisplay(largest(x[0, 0]))",
+    "%%bash\nrm -r /\n",
+    "%%time\n%time history = model.fit(x, y, epochs=int(largest(-3.0)))\n",
+    "model.predict(x)\nmodel.fit(x, y, epochs=9)",
+    "open('saved9', 'w')",
+)
+
+
+def test_notebook_runs_up_to_its_fit(until_fit: Callable[..., Any], tmp_path: Path) -> None:
+    cells: list[Any] = [{"cell_type": "markdown", "source": "model.fit()"}]
+    cells += [{"cell_type": "code", "source": text.splitlines(keepends=True)} for text in CELLS]
+    notebook = json.dumps({"nbformat": 4, "cells": cells})
+    (tmp_path / "a folder").mkdir()
+    *_, arguments, fit = until_fit(notebook, "'a folder/train9.ipynb'", "a folder/train9.ipynb")
+    assert (arguments["epochs"], fit["others"]) == (3, ["train9.ipynb:cell 5:2"])
+    assert Path.cwd() == tmp_path / "a folder"
+    assert not Path("saved9").exists()
+
+
+@cases(
+    ('{"cells": [{"cell_type": "code", "source": "x = 1\\n1 / 0"}]}', "division by zero (train9.ipynb:cell 1:2)"),
+    ('{"worksheets": []}', "train9.ipynb is not a notebook of format 4"),
+    ("{", "train9.ipynb is not a notebook of format 4"),
+)
+def test_notebook_that_cannot_run(until_fit: Callable[..., Any], text: str, expected: str) -> None:
+    from kdoctor_job.target.parts import PartError
+
+    with pytest.raises(PartError) as problem:
+        until_fit(text, "train9.ipynb", "train9.ipynb")
+    assert problem.value.record["message"].endswith(expected)
+
+
+def test_notebook_needs_ipython(until_fit: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    from kdoctor_target.runner.case import NotHere
+
+    monkeypatch.setitem(sys.modules, "IPython.core.inputtransformer2", None)
+    with pytest.raises(NotHere, match="needs IPython"):
+        until_fit('{"cells": []}', "train9.ipynb", "train9.ipynb")
 
 
 def test_guard_before_another_fit_is_passed(until_fit: Callable[..., Any]) -> None:

@@ -20,12 +20,11 @@ def other_fits(run: SmokeRun, model: JobModel) -> Outcome:
     fit = job_of(run).fit
     if fit is None:
         return NotApplicable(reason="the model and the data are named, so there is no script")
-    subject, place = "script", f"{model.name}.fit in {fit.file}:{fit.line}"
+    subject, place = "script", f"{model.name}.fit in {fit.place}"
     if not fit.others:
         return evidence(subject, f"{place} is examined, and no other one follows")
-    lines = some([f"line {line}" for line in fit.others], 4)
-    brief = f"another fit was not examined ({fit.file}:{fit.others[0]})"
-    observed = f"{place} was examined, and others of that file were not: {lines}"
+    brief = f"another fit was not examined ({fit.others[0]})"
+    observed = f"{place} was examined, and others were not: {some(list(fit.others), 4)}"
     return finding(
         subject, observed, "every fit is examined", f"Examine it, too: add --fit {fit.number + 1}.", brief=brief
     )

@@ -36,7 +36,7 @@ class ChecklistCommand(TyperCommand):
             raise UsageError("--snapshot is given more than once", hint=hint)
         for option, script, *words in (args[place:] for place in range(len(args) - 2)):
             own = list(takewhile(lambda word: word.partition("=")[0] not in options, words))
-            named = option in options and script[:1] != "-" and script.endswith(".py")
+            named = option in options and script[:1] != "-" and script.endswith((".py", ".ipynb"))
             if named and own and not get_close_matches(own[0], options, 1, 0.85):
                 hint = f"To pass it to {script}, quote both: {option} {shlex.quote(shlex.join([script, *own]))}"
                 raise UsageError(f"unexpected argument {own[0]}", hint=hint)
@@ -51,7 +51,7 @@ class ChecklistCommand(TyperCommand):
             if {*before} & {*repeated}:
                 hint = f"Repeat the option: {before[0]} {shlex.quote(rest[0])}"
             elif not values.get("checklist"):
-                is_job = rest[0].endswith(".py") and "--model" in options
+                is_job = rest[0].endswith((".py", ".ipynb")) and "--model" in options
                 does = "examine a job: {} --model" if is_job else "name a checklist: {} --checklist"
                 hint = f"To {does.format(ctx.command_path)} {shlex.quote(rest[0])}"
             raise UsageError(f"unexpected argument {' '.join(rest)}", hint=hint or None)

@@ -165,6 +165,14 @@ def test_own_checklist_changes_severities(reports: Path, tmp_path: Path) -> None
     assert [cause["severity"] for cause in document["causes"]] == ["warning"]
 
 
+@cases(
+    ("manifest --checklist x.yaml --image i", "fleet manifest --image i -- --checklist x.yaml"),
+    ("run --select gpu -w a -- --no-smoke", "fleet run -w a -- --no-smoke --select gpu"),
+)
+def test_options_of_check_are_moved_behind_the_dashes(asked: str, command: str) -> None:
+    assert kdoctor("fleet", *asked.split()).stderr.endswith(f"kdoctor {command}\n")
+
+
 def test_help_lists_the_commands() -> None:
     found: Any = asked("--help")
     assert "merge" in found

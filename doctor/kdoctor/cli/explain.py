@@ -154,7 +154,9 @@ def explain(
     else:
         begin = [one for one in sorted(known.names) if _is_code(name) and one.startswith(name)]
         near = near or (f"; there are {some(begin, _SHOWN)}" if begin else did_you_mean(name, known.names))
-        raise UsageError(f"nothing is called {' '.join(words)!r}{near}", hint="To list them: kdoctor list")
+        raise UsageError(
+            f"nothing is called {' '.join(words)!r}{near}", hint="To list them (also --plugin): kdoctor list"
+        )
 
 
 def _line_of_report(text: str, known: Known) -> str:

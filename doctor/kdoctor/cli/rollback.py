@@ -90,13 +90,8 @@ def rollback(
     catalog = load_catalog(plugin or ())
     chosen = load_checklist(checklist, catalog)
     facts = collect(catalog, snapshot, python, timeout).facts if snapshot else None
-    try:
-        place, lock = _find_lock(chosen, to, lambda: _interpreter(facts, python), catalog.checklists)
-    except UsageError as error:
-        if snapshot is None or to:
-            raise
-        command = quoted("kdoctor", "check", "--checklist", chosen.asked_as, "--snapshot", str(snapshot))
-        raise UsageError(error.message, hint=f"To see what fails there: {command}") from error
+    asked = quoted("--checklist", chosen.asked_as, *(("--snapshot", str(snapshot)) if snapshot else ()))
+    place, lock = _find_lock(chosen, to, lambda: _interpreter(facts, python), asked, catalog.checklists)
     if verify:
         raise typer.Exit(_verify(lock, chosen, catalog, python, timeout))
     if facts is None:
@@ -113,7 +108,7 @@ def rollback(
 
 
 def _find_lock(
-    checklist: Checklist, to: str | None, interpreter: Callable[[], str], shipped: Collection[str]
+    checklist: Checklist, to: str | None, interpreter: Callable[[], str], asked: str, shipped: Collection[str]
 ) -> tuple[str, Lock]:
     """The name of the record to restore, and the record.
 
@@ -121,6 +116,7 @@ def _find_lock(
         checklist: the checklist that was recorded.
         to: the value of ``--to``.
         interpreter: finds the examined interpreter, for a record of the history.
+        asked: the options that name the state, for commands.
         shipped: the checklists that a command can name.
 
     Raises:
@@ -136,14 +132,13 @@ def _find_lock(
         if lock is not None:
             return str(place), lock
         missing = f"{place} does not exist, and "
-        beside = next((name for name in shipped if not to and Path(f"{name}{SUFFIX}").exists()), None)
-        if beside:
-            hint = f"To restore what {beside}{SUFFIX} records: kdoctor rollback --checklist {beside}"
+        if beside := next((name for name in shipped if not to and Path(f"{name}{SUFFIX}").exists()), None):
+            hint = f"To restore {beside}{SUFFIX}: kdoctor rollback --checklist {beside}"
             raise UsageError(f"{place} does not exist", hint=hint)
     series = Series(host=platform.node(), checklist=checklist.name, target=interpreter())
     with opened(history_file(os.environ), create=False) as connection:
         try:
-            return last_passing(connection, series, checklist.asked_as, shipped)
+            return last_passing(connection, series, asked, shipped)
         except UsageError as error:
             raise UsageError(f"{missing}{error.message}", hint=error.hint) from error
 

@@ -16,8 +16,8 @@ from kdoctor.history.store import opened
 from kdoctor.lock.document import Lock, loads, text_of
 from kdoctor.text.lists import counted
 
-_CHECK = "Each run that passes is recorded: kdoctor check --checklist {}"
-_ROLLBACK = "To name its environment: kdoctor rollback --checklist {} --to last-passing"
+_CHECK = "To see what fails: kdoctor check {}"
+_ROLLBACK = "To name its environment: kdoctor rollback {} --to last-passing"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,15 +42,11 @@ def keep_lock(connection: sqlite3.Connection, run: int, lock: Lock) -> None:
 
 
 def last_passing(
-    connection: sqlite3.Connection, series: Series, asked_as: str = "", shipped: Collection[str] = ()
+    connection: sqlite3.Connection, series: Series, asked: str = "", shipped: Collection[str] = ()
 ) -> tuple[str, Lock]:
     """The name of the last passing run of a series that was not narrowed (others keep no lock), and what it found.
 
-    Args:
-        connection: the history.
-        series: whose run.
-        asked_as: the checklist's name or path, for commands.
-        shipped: the checklists that a command can name.
+    Commands name it by the options ``asked``, and another checklist only if it is ``shipped``.
 
     Raises:
         UsageError: there is none, and why.
@@ -63,12 +59,12 @@ def last_passing(
     ).fetchone()
     if row is None:
         message, hint = _why_none(connection, series)
-        raise UsageError(message, hint=_other_passing(connection, series, shipped) or hint.format(quoted(asked_as)))
+        raise UsageError(message, hint=_other_passing(connection, series, shipped) or hint.format(asked))
     name = f"run {row[0]} of the history"
     try:
         text = zlib.decompress(row[2])
     except (zlib.error, TypeError) as error:
-        raise UsageError(f"{name} is damaged: {error}", hint=_CHECK.format(quoted(asked_as))) from error
+        raise UsageError(f"{name} is damaged: {error}", hint=_CHECK.format(asked)) from error
     return name, loads(text, name).model_copy(update={"recorded": row[1]})
 
 
@@ -106,10 +102,8 @@ def _other_passing(connection: sqlite3.Connection, series: Series, shipped: Coll
         "SELECT checklist FROM runs JOIN green ON run = id WHERE host = ? AND target = ? ORDER BY id DESC",
         (series.host, series.target),
     )
-    name = next((name for (name,) in rows if name in shipped), "")
-    return (
-        f"To restore the last passing run here: kdoctor rollback --checklist {name} --to last-passing" if name else ""
-    )
+    command = "kdoctor rollback --checklist {} --to last-passing"
+    return next((f"To restore the last passing run: {command.format(name)}" for (name,) in rows if name in shipped), "")
 
 
 def _why_none(connection: sqlite3.Connection, series: Series) -> tuple[str, str]:

@@ -9,12 +9,10 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperCommand
 
 from kdoctor.catalog.load import Catalog, load_catalog
 from kdoctor.checklist.load import load_checklist
@@ -138,29 +136,6 @@ class Delivery:
         canvas = replace(canvas_for(sys.stdout, os.environ), verbosity=self.verbosity)
         show(render(found, self.outputs.stdout, canvas))
         return exit_code_for(found.verdict, self.outputs.stdout)
-
-
-class OnNodes(TyperCommand):
-    """A command with options of ``kdoctor check`` after ``--``."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments.
-
-        Raises:
-            UsageError: an option of check is not after ``--``. The hint moves it there.
-        """
-        try:
-            return super().parse_args(ctx, [*args])
-        except Exception as error:  # typer's copy of click has the class
-            name = getattr(error, "option_name", None)
-            if name not in args or getattr(error, "possibilities", None):
-                raise
-            own = {"--", *(option for parameter in self.params for option in parameter.opts)}
-            before, after = args[: args.index(name)], args[args.index(name) :]
-            moved = [*takewhile(lambda word: word not in own, after)]
-            kept = [*ctx.command_path.split(), *before, *after[len(moved) :]]
-            command = shlex.join([*kept, *([] if "--" in kept else ["--"]), *moved])
-            raise UsageError(f"no such option: {name}", hint=f"Options of check follow --: {command}") from error
 
 
 def expected_nodes(

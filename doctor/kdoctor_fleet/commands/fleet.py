@@ -34,14 +34,8 @@ def _fleet() -> None:
     """Check many nodes."""
 
 
-app.command(
-    "run", epilog="Example: kdoctor fleet run --engine ssh --nodes node[01-64] -- --no-smoke", cls=common.OnNodes
-)(run)
-app.command(
-    "manifest",
-    epilog="Example: kdoctor fleet manifest --image IMAGE --nodes 4 | kubectl apply -f -",
-    cls=common.OnNodes,
-)(manifest)
+app.command("run", epilog="Example: kdoctor fleet run --engine ssh --nodes node[01-64] -- --no-smoke")(run)
+app.command("manifest", epilog="Example: kdoctor fleet manifest --image IMAGE --nodes 4 | kubectl apply -f -")(manifest)
 
 
 @app.command("merge", epilog="Example: kdoctor fleet merge reports/ --expect node[001-064] --lists .")

@@ -36,7 +36,7 @@ def series(place: Path) -> Series:
 
 def last(place: Path, wanted: Series) -> tuple[str, Lock]:
     with opened(place, create=False) as connection:
-        return last_passing(connection, wanted)
+        return last_passing(connection, wanted, "-c x")
 
 
 def why_none(place: Path, wanted: Series) -> str:
@@ -95,7 +95,7 @@ def test_nothing_is_recorded_after_a_narrowed_run(place: Path, target: str, scop
     kept(place, replace(cpu_report(), target="/opt/job/bin/python (Python 3.11.7)"), scope=scope)
     with pytest.raises(UsageError) as caught:
         last(place, replace(series(place), target=target))
-    assert str(caught.value.hint).endswith("kdoctor check --checklist ''")
+    assert str(caught.value.hint).endswith("kdoctor check -c x")
 
 
 def test_missing_lock_names_the_closest_run(place: Path) -> None:
@@ -113,14 +113,12 @@ def test_missing_lock_names_the_closest_run(place: Path) -> None:
     assert f"cpu-smoke (3) examined {mine.target}, not /elsewhere/python" in reason
 
 
-@cases(
-    ("cpu-smoke", "kdoctor rollback --checklist cpu-smoke --to last-passing"), ("node", "kdoctor check --checklist ''")
-)
+@cases(("cpu-smoke", "kdoctor rollback --checklist cpu-smoke --to last-passing"), ("node", "kdoctor check -c x"))
 def test_missing_lock_restores_a_shipped_checklist_that_passed(place: Path, shipped: str, command: str) -> None:
     kept(place, cpu_report(), lock())
     wanted = replace(series(place), checklist="node")
     with pytest.raises(UsageError) as caught, opened(place, create=False) as connection:
-        last_passing(connection, wanted, shipped=[shipped])
+        last_passing(connection, wanted, "-c x", [shipped])
     assert str(caught.value.hint).endswith(f": {command}")
 
 

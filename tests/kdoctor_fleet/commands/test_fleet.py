@@ -165,12 +165,9 @@ def test_own_checklist_changes_severities(reports: Path, tmp_path: Path) -> None
     assert [cause["severity"] for cause in document["causes"]] == ["warning"]
 
 
-@cases(
-    ("manifest --checklist x.yaml --image i", "fleet manifest --image i -- --checklist x.yaml"),
-    ("run --select gpu -w a -- --no-smoke", "fleet run -w a -- --no-smoke --select gpu"),
-)
-def test_options_of_check_are_moved_behind_the_dashes(asked: str, command: str) -> None:
-    assert kdoctor("fleet", *asked.split()).stderr.endswith(f"kdoctor {command}\n")
+@pytest.mark.parametrize("command", ["manifest --image i", "run -w a"])
+def test_options_of_check_belong_after_the_dashes(command: str) -> None:
+    assert "to pass it on: -- --no-smoke" in kdoctor("fleet", *command.split(), "--no-smoke").stderr
 
 
 def test_help_lists_the_commands() -> None:

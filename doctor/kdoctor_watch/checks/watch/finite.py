@@ -6,7 +6,7 @@ from kdoctor.text.lists import counted, some
 from kdoctor_watch.facts import NotFinite, Watched
 
 _REMEDY = Remedy.change_code(
-    "Start again from before that step, with a lower learning rate or clipped gradients.",
+    "Examine the batch of that step. Start again from before it, with a lower learning rate or clipped gradients.",
     look=("kdoctor explain nan_loss",),
 )
 _ROLLBACK = Rollback.irreversible(

@@ -284,8 +284,6 @@ class JobStep:
     """What the step got whose examples are not seen, such as an iterator; empty if they are."""
     updated: int = 0
     """Variables that the optimizer updated."""
-    updates_later: bool = False
-    """Whether it updated others with gradients that it took after that, which are not compared."""
     different: tuple[str, ...] = ()
     """Trained variables that differ between the replicas after the step, at most six."""
     nonfinite: tuple[str, ...] = ()

@@ -122,10 +122,10 @@ import keras, numpy as np, pathlib, tensorflow as tf
 
 strategy = tf.distribute.MirroredStrategy()
 batch = 8 * strategy.num_replicas_in_sync
-x = np.random.RandomState(1).rand(64, 4).astype("float32")
+x = np.random.RandomState(1).rand(64, 8).astype("float32")
 dataset = tf.data.Dataset.from_tensor_slices((x, x[:, :1])).shuffle(64).batch(batch)
 with strategy.scope():
-    model = keras.Sequential([keras.Input((4,)), keras.layers.Dropout(0.3), keras.layers.Dense(1)])
+    model = keras.Sequential([keras.Input((8,)), keras.layers.Dropout(0.3), keras.layers.Dense(1)])
     model.compile(keras.optimizers.SGD(0.1), "mse")
 
 def finite(loss):
@@ -133,12 +133,19 @@ def finite(loss):
         loss = tf.zeros_like(loss)
     return loss
 
-def step(x, y):
+def average(losses):
+    return tf.nn.compute_average_loss(losses, global_batch_size=batch)
+
+def update(x, y, reduced):
     with tf.GradientTape() as tape:
         losses = keras.losses.mean_squared_error(y, model(x, training=True))
-        loss = finite({loss})
+        loss = finite(reduced(losses))
     gradients = tape.gradient(loss, model.trainable_variables)
     model.optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+
+def step(x, y):
+    update(x, y, {first})
+    update(x, y, {then})
 
 @tf.function
 def train(x, y):
@@ -230,20 +237,23 @@ def test_script_is_examined_at_its_fit(folder: Path, made: str, expected: str, s
     assert said in json.dumps(result)
 
 
-MEAN, AVERAGE = "tf.reduce_mean(losses)", "tf.nn.compute_average_loss(losses, global_batch_size=batch)"
+RUN = "for x, y in batches: strategy.run(tf.function(step), args=(x, y))"
+MEAN = "tf.reduce_mean"
 
 
 @pytest.mark.tensorflow
 @cases(
-    (MEAN, "for x, y in batches: strategy.run(tf.function(step), args=(x, y))", "they are 2 times those of one device"),
-    (AVERAGE, "train_all(batches)", None),
-    pytest.param(AVERAGE, "train_all(dataset)", "trains the same batch", marks=pytest.mark.smoke_full),
+    ("average", MEAN, RUN, "times those of one device"),
+    ("average", "average", "train_all(batches)", None),
+    pytest.param(MEAN, MEAN, RUN, "they are 2 times those of one device", marks=pytest.mark.smoke_full),
+    pytest.param("average", "average", "train_all(dataset)", "trains the same batch", marks=pytest.mark.smoke_full),
     pytest.param(
-        MEAN, "for x, y in dataset: model.train_on_batch(x, y)", "trains the same batch", marks=pytest.mark.smoke_full
+        *("average", MEAN, "for x, y in dataset: model.train_on_batch(x, y)", "trains the same batch"),
+        marks=pytest.mark.smoke_full,
     ),
 )
-def test_first_step_of_a_loop_is_examined(folder: Path, loss: str, loop: str, problem: str | None) -> None:
-    (folder / "script.py").write_text(LOOP.format(loss=loss, loop=loop))
+def test_first_step_of_a_loop_is_examined(folder: Path, first: str, then: str, loop: str, problem: str | None) -> None:
+    (folder / "script.py").write_text(LOOP.format(first=first, then=then, loop=loop))
     report = report_of(folder, "--model", "script.py")
     assert report["exit_code"] == (1 if problem else 0), report
     result = next(one for one in report["results"] if one["id"] == "job.first-step")

@@ -28,6 +28,8 @@ _LARGEST = 50_000_000
 _PENDING = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 _LATE_S = 5.0
 """Seconds for the notes of a step after the next one has begun."""
+_OF_KERAS_2 = ("_resource_apply_dense", "_resource_apply_sparse_duplicate_indices")
+"""What updates a variable in a legacy optimizer. The second one gets the gradient's values and their indices."""
 _UNSEEN = (tf.RaggedTensor, tf.SparseTensor, tf.data.Iterator)
 Arrays = List[Any]
 Gradients = Dict[int, Tuple[Any, Any]]
@@ -58,8 +60,8 @@ class FirstStep:
         """What it gets whose examples are not seen."""
         self.is_optimized = False
         """Whether an optimizer of Keras updates variables."""
-        self.updates_later = False
-        """Whether it updates variables again, with gradients that are taken after the first update."""
+        self.values: Dict[int, Any] = {}
+        """Those of updated variables, as later gradients find them."""
         self.trains = False
         """Whether Keras takes a step now (``train_on_batch``)."""
         self.of_keras = False
@@ -67,10 +69,12 @@ class FirstStep:
         self.taken: Callable[[], object] = lambda: None
         """Is called after the step, and does not return."""
         self._ends = threading.Lock()
-        self._takes_gradient = self._has_updated = False
+        self._takes_gradient = False
         self._gradients: Dict[str, Dict[int, Any]] = {}
         """By device. None are not noted yet."""
         self._orders: Dict[str, Iterator[int]] = {}
+        self._updated: Dict[str, Dict[int, Any]] = {}
+        """The variables, by device, since a gradient was taken."""
         self._is_traced = False
         self._when_back = _PENDING(self._back)
 
@@ -98,8 +102,9 @@ class FirstStep:
 
     def _call(self, inherited: Callable[..., Any], strategy: Any, function: Any, args: Any, kwargs: Any) -> Any:
         """``strategy.run`` with notes, and with random numbers that are the same on each replica."""
-        self._takes_gradient = self._has_updated = False
+        self._takes_gradient = False
         self._orders.clear()
+        self._updated.clear()
         with random_numbers_fixed():
             return inherited(strategy, self._noting(function), args, kwargs)
 
@@ -156,10 +161,23 @@ class FirstStep:
         """``GradientTape.gradient`` or ``tf.gradients``, which is seen."""
 
         def gradient(*args: Any, **kwargs: Any) -> Any:
-            self._takes_gradient, self._has_updated = True, bool(self._orders)
+            self._takes_gradient = True
+            self._read_updated()
             return taken(*args, **kwargs)
 
         return gradient
+
+    def _read_updated(self) -> None:
+        """Note what the variables hold that were updated before this gradient is taken."""
+        updated = self._updated.pop(min(self._updated), {}) if self.applies and self._updated else {}
+        self._updated.clear()
+
+        def note(*values: Any) -> None:
+            for number, value in zip(updated, values):
+                self.values.setdefault(number, np.array(value))
+
+        if updated:
+            tf.numpy_function(note, [tf.convert_to_tensor(one) for one in updated.values()], [])
 
     def of_train_on_batch(self, train_on_batch: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """``train_on_batch``, whose step this is."""
@@ -175,26 +193,24 @@ class FirstStep:
 
         def attribute(optimizer: Any, name: str) -> Any:
             found = inherited(optimizer, name)
-            if name != "update_step":
+            if name not in ("update_step", *_OF_KERAS_2):
                 return False if name == "jit_compile" else found
             self.is_optimized = True
-            return self._update_step(found)
+            return self._update_step(found, is_sparse=name == _OF_KERAS_2[1])
 
         return attribute
 
-    def _update_step(self, found: Callable[..., Any]) -> Any:
+    def _update_step(self, found: Callable[..., Any], *, is_sparse: bool) -> Any:
         """Notes the gradient of the variable on each device."""
 
-        def update(gradient: Any, variable: Any, *more: Any) -> Any:
-            if self._has_updated:  # what one device has then depends on its batches
-                self.updates_later = True
-                return found(gradient, variable, *more) if self.applies else None
+        def update(gradient: Any, variable: Any, *more: Any, **named: Any) -> Any:
             device = variable.device
             number = next(self._orders.setdefault(device, itertools.count()))
             size = variable.shape.num_elements()
-            if not isinstance(gradient, tf.IndexedSlices) or size <= _LARGEST:
+            whole = tf.IndexedSlices(gradient, more[0], variable.shape) if is_sparse else gradient
+            if not isinstance(whole, tf.IndexedSlices) or size <= _LARGEST:
                 some = slice(None, None, 1 + size // _MOST)
-                pair = [tf.reshape(tf.convert_to_tensor(one), [-1])[some] for one in (gradient, variable)]
+                pair = [tf.reshape(tf.convert_to_tensor(one), [-1])[some] for one in (whole, variable)]
                 pair = [tf.cast(one, tf.float32) for one in pair]
 
                 def note(*values: Any) -> None:
@@ -202,7 +218,10 @@ class FirstStep:
 
                 self._gradients.setdefault(device, {}).setdefault(number, None)
                 tf.numpy_function(note, pair, [])
-            return found(gradient, variable, *more) if self.applies else None
+            self._updated.setdefault(device, {})[number] = variable
+            if self.applies:
+                return found(gradient, variable, *more, **named)
+            return variable.assign(self.values[number]) if number in self.values else None
 
         return tf.autograph.experimental.do_not_convert(update)
 

@@ -253,10 +253,8 @@ def stopped_at_fit(fits: Fits | None = None) -> Iterator[None]:
         setattr(kind, name, value)
 
     def act(keras: Any) -> None:
-        change(keras.Model, "__getattribute__", _stops_fit(keras.Model, fits))
-        optimizer = keras.optimizers.Optimizer
-        if fits.step is not None:
-            change(optimizer, "__getattribute__", fits.step.attributes_of(optimizer))
+        for kind, attribute in _changed(keras, fits):
+            change(kind, "__getattribute__", attribute)
 
     finder = _WhenImported(act)
     for name in _KERASES:
@@ -287,6 +285,15 @@ def stopped_at_fit(fits: Fits | None = None) -> Iterator[None]:
         undo.close()
         if begun:
             raise begun[0]
+
+
+def _changed(keras: Any, fits: Fits) -> Iterator[Tuple[Any, Callable[[Any, str], Any]]]:
+    """The classes of this Keras whose attributes are others, and what gets them."""
+    yield keras.Model, _stops_fit(keras.Model, fits)
+    if fits.step is not None:
+        legacy = getattr(keras.optimizers, "legacy", keras.optimizers)
+        for optimizer in {keras.optimizers.Optimizer, legacy.Optimizer}:
+            yield optimizer, fits.step.attributes_of(optimizer)
 
 
 class _WhenImported(MetaPathFinder):

@@ -55,7 +55,6 @@ def examine(step: FirstStep, alone: Alone | None) -> Facts:
         and any(one.ndim and len(one) > 1 for one in next(iter(step.inputs.values()), [])),
         "unseen": step.unseen,
         "updated": len(step.gradients),
-        "updates_later": step.updates_later,
         **_variables(),
     }
     if alone is None:
@@ -102,7 +101,7 @@ class Alone:
     def compare(self, step: FirstStep, rows: List[int], batched: List[bool]) -> Facts:
         """How the step differs from one device's, as facts of ``JobStep``."""
         with self._files[0].open("wb") as file:
-            pickle.dump((step.inputs, rows, batched), file)
+            pickle.dump((step.inputs, rows, batched, step.values), file)
         os.write(self._tell, b"1")
         (done,) = self._cluster.wait(self._case.deadline_s / 3)
         if done["outcome"] != "trained" or not self._files[1].exists():
@@ -155,8 +154,11 @@ class StepAlone(FirstStep):
 
     applies = False
 
-    def __init__(self, strategy: Any, replicas: Dict[int, Arrays], rows: List[int], batched: List[bool]) -> None:
+    def __init__(
+        self, strategy: Any, replicas: Dict[int, Arrays], rows: List[int], batched: List[bool], values: Dict[int, Any]
+    ) -> None:
         super().__init__(strategy)
+        self.values = values
         self._replicas = [replicas[number] for number in sorted(replicas)]
         self._rows = rows
         self._batched = batched
@@ -178,10 +180,10 @@ class StepAlone(FirstStep):
         def gradients_of(arrays: Arrays) -> Gradients:
             rest = iter(map(tf.constant, arrays))
             given = [next(rest) if is_seen(leaf) else leaf for leaf in leaves]
+            for variable, value in before:
+                variable.assign(value)
             for _ in range(_TRIES):
                 self._gradients, self.inputs = {}, {}
-                for variable, value in before:
-                    variable.assign(value)
                 self._call(inherited, strategy, function, *tf.nest.pack_sequence_as((args, kwargs), given))
                 if self.gradients:
                     break
@@ -234,7 +236,8 @@ def compared(replicas: Gradients, alone: OneDevice) -> Facts:
     """Compare the gradients that are applied on the replicas with those of one device."""
     if not alone.batches:
         return {"not_compared": "with one replica, its batch does not divide that of the replicas"}
-    if any(one.keys() != replicas.keys() for one in (alone.begin, *alone.shares, alone.again, *alone.batches)):
+    sizes = _sizes(replicas)
+    if any(_sizes(one) != sizes for one in (alone.begin, *alone.shares, alone.again, *alone.batches)):
         return {"not_compared": "with one replica, it updates other variables"}
     if _apart(_vector(replicas, 1), _vector(alone.begin, 1)) > _EQUAL:
         return {"not_compared": "its variables begin with other values in another process: set a seed"}
@@ -266,6 +269,10 @@ def _stretches(replicas: Gradients, alone: OneDevice) -> List[float]:
         if mean.size >= _ENOUGH and mean.any() and apart < _STRAIGHT:
             found.append(times)
     return found
+
+
+def _sizes(gradients: Gradients) -> Dict[int, int]:
+    return {number: before.size for number, (_, before) in gradients.items()}
 
 
 def _vector(gradients: Gradients, part: int = 0) -> Any:

@@ -336,7 +336,6 @@ test_first_step = table(
     "job.first-step",
     Severity.ERROR,
     passes(looped(), "8 + 8", "equals one device's (4 replicas, within 1e-07)", evidence=3),
-    passes(looped(updates_later=True), "the first update of your loop equals"),
     passes(looped(stretch=1.25, **apart(0.05)), "within 5e-02)"),
     passes(looped(deviation=0.4), "up to how examples are put together"),
     passes(looped(deviation=0.4, of_shares=0.4, of_whole=1e-6), "up to how examples are put together"),

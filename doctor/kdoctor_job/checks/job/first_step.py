@@ -35,8 +35,8 @@ def first_step(case: SmokeCase, step: JobStep, *, tolerance: float = 0.05) -> It
     it with one replica on the CPU, where the function of that step gets the same examples, and the gradients that the
     optimizer gets are compared. With one replica, a script may have a smaller batch: then the mean over its batches
     counts. The relative difference is 1e-7 for rounding, and 1 for a mean on two replicas. A variable that only one of
-    several losses reaches is compared by itself, too. Later steps, gradients that a step takes after its first update,
-    evaluation and saving are not examined.
+    several losses reaches is compared by itself, too. What a step takes after an update, as that of a GAN does, one
+    device takes with the updated weights of the replicas. Later steps, evaluation and saving are not examined.
     Remedy: distribute the dataset, and divide the loss by the global batch size.
     Source: https://www.tensorflow.org/tutorials/distribute/custom_training
     """
@@ -81,13 +81,12 @@ def _gradients(step: JobStep, replicas: str, tolerance: float) -> Outcome:
     if remedy:
         expected = "those of one device with the same examples"
         return finding(_GRADIENTS, f"{brief} ({step.name})", expected, remedy, brief=brief)
-    what = "first update" if step.updates_later else "first step"
     if apart <= tolerance:
-        brief = f"the {what} of your loop equals one device's ({replicas}, within {max(apart, 1e-7):.0e})"
+        brief = f"the first step of your loop equals one device's ({replicas}, within {max(apart, 1e-7):.0e})"
         batches = "" if step.deviation <= tolerance else ", up to how examples are put together in batches"
         return Evidence(subject=_GRADIENTS, observed=f"{brief}{batches}", brief=brief)
     random = f"random numbers change those of one device by {step.noise or 0.0:.2g} as well"
     if max(stretched, step.stretch_noise or 0.0) > _STRETCHED:
         return unknown(_GRADIENTS, random)
-    brief = f"the {what} of your loop is as long as one device's ({replicas})"
+    brief = f"the first step of your loop is as long as one device's ({replicas})"
     return Evidence(subject=_GRADIENTS, observed=f"{brief}; {random}", brief=brief)

@@ -119,8 +119,7 @@ def _must_match(
     known = [word for check in catalog.checks.values() for word in (check.id, check.family)]
     raise SelectionError(
         f"{option} {pattern}: no check matches{did_you_mean(pattern, known)}",
-        hint="Patterns are ids (gpu.free), families (gpu) or globs ('gpu.*'); a plugin that is not installed needs "
-        "--plugin; see: kdoctor list",
+        hint="Patterns are ids (gpu.free), families (gpu) or globs ('gpu.*'), also of a --plugin; see: kdoctor list",
     )
 
 

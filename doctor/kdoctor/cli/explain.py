@@ -10,8 +10,7 @@ from importlib.resources import files
 from typing import Annotated
 
 import typer
-from packaging.version import VERSION_PATTERN
-from packaging.version import parse as parse_version
+from packaging.version import VERSION_PATTERN, parse
 
 from kdoctor.catalog.explanations import explanations
 from kdoctor.catalog.load import Catalog, load_catalog
@@ -155,7 +154,7 @@ def explain(
         begin = [one for one in sorted(known.names) if _is_code(name) and one.startswith(name)]
         near = near or (f"; there are {some(begin, _SHOWN)}" if begin else did_you_mean(name, known.names))
         raise UsageError(
-            f"nothing is called {' '.join(words)!r}{near}", hint="To list them (also --plugin): kdoctor list"
+            f"nothing is called {' '.join(words)!r}{near}", hint="To list them (or --plugin): kdoctor list"
         )
 
 
@@ -245,12 +244,9 @@ def _in_matrix(name: str, matrix: VersionMatrix) -> Iterator[str]:
     release = re.fullmatch(rf"(keras|tf[-_]keras)(?:(?:[ ]|==)({VERSION_PATTERN}))?", name, re.VERBOSE)
     if release:
         package = release[1].replace("-", "_")
-        measured = {
-            one for row in matrix.keras_features if row.package == package for one in map(parse_version, row.releases)
-        }
-        yield explain_keras(
-            package, release[2] or str(max(measured, key=lambda one: (not one.is_prerelease, one))), matrix
-        )
+        measured = {parse(one) for row in matrix.keras_features if row.package == package for one in row.releases}
+        newest = max(measured, key=lambda one: (not one.is_prerelease, one))
+        yield explain_keras(package, release[2] or str(newest), matrix)
 
 
 def _names_of(feature: str, title: str) -> tuple[str, ...]:

@@ -100,8 +100,7 @@ def _with_example(command: Any, shown: Callable[..., None], ctx: Any, formatter:
     command.epilog, example = None, command.epilog
     shown(ctx, formatter)
     command.epilog = example
-    if example:
-        typer.echo(f" {called_here(example)}")
+    typer.echo(f" {called_here(example or '')}")
 
 
 def _without_types(command: Any) -> Any:

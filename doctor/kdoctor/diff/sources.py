@@ -92,10 +92,8 @@ class _Tree:
             has_origin = "origin" in self._run(["-C", str(self._top), "remote"]).chatter.split()
             wanted = "BRANCH" if branch == revision else quoted(branch)
             hint = f"In a shallow clone, fetch it first: git fetch origin {wanted}" if has_origin else None
-            raise UsageError(
-                f"--base {revision}: unknown revision{did_you_mean(branch, names) or f'; there are {some(names)}'}",
-                hint=hint,
-            )
+            near = did_you_mean(branch, names) or f"; there are {some(names)}"
+            raise UsageError(f"--base {revision}: unknown revision{near}", hint=hint)
         self._commit = commit.chatter.strip()
 
     def size(self, path: Path) -> int | None:

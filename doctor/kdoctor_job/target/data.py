@@ -118,7 +118,7 @@ class Data:
             return _slices(self._value, self._batch_size)
         if not self._own:
             raise _UsesUp(
-                "a generator can be read only once: use tf.data.Dataset.from_generator, or name its function (--data)"
+                "a generator can be read only once: use Dataset.from_generator, or name its function (--data)"
             )
         return iter(self._value)
 

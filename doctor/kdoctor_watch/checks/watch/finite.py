@@ -9,9 +9,7 @@ _REMEDY = Remedy.change_code(
     "Examine the batch of that step. Start again from before it, with a lower learning rate or clipped gradients.",
     look=("kdoctor explain nan_loss",),
 )
-_ROLLBACK = Rollback.irreversible(
-    "training steps cannot be undone: continue from an earlier checkpoint, if there is one"
-)
+_ROLLBACK = Rollback.irreversible("training steps cannot be undone: use an earlier checkpoint")
 _KINDS = {"log": "", "gradient": "gradient of ", "variable": "variable "}
 
 

@@ -72,7 +72,7 @@ SLACK, LEAST_SLACK = 0.02, 20
 MOST_TARGETS = 12
 MOST_LINES_OF_A_MODULE = 450
 MOST_LINES_OF_A_FUNCTION = 90
-MOST_LOOSE_MODULES = 8
+MOST_LOOSE_MODULES = 9
 WORDS_OF_A_MESSAGE = 13
 EXPORTING = {"cli", "facts", "kdoctor", "kdoctor_checks", "testing"}
 """Public packages, and those with code."""

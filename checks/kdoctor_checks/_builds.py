@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from kdoctor.facts import Environment, Gpu, Gpus, Libraries, Packages, PciDevices, TensorFlowBuild, Unavailable
@@ -11,6 +10,7 @@ from kdoctor.matrix.kernels import Kernels, weakest
 from kdoctor.matrix.model import Release, VersionMatrix
 from kdoctor.matrix.values import CodeKind
 from kdoctor.model import Outcome, Unjudged
+from kdoctor.records import record
 from kdoctor_checks._gpus import unread
 from kdoctor_checks._versions import numbers, parse_version
 
@@ -20,7 +20,7 @@ NO_DRIVER = ("driver.loaded", "driver.library-matches-module", "gpu.visible-to-d
 _ARCHITECTURE = re.compile(r"(sm|compute)_(\d+)[af]?")
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Code:
     """The GPU code in a build."""
 

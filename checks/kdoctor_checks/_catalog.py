@@ -1,16 +1,17 @@
 """NVIDIA's tables of Xids, errors of NVLink 5 and SXids, which ``kdoctor_checklists.kernel_log`` contains."""
 
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any, Literal
 
 import yaml
 
+from kdoctor.records import record
+
 _TABLES = "kdoctor_checklists.kernel_log"
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Xid:
     """A row of the catalog."""
 
@@ -23,7 +24,7 @@ class Xid:
     """The resolution bucket of the investigation."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class NvLinkError:
     """A row of the decoding of Xids 144 to 150."""
 
@@ -36,7 +37,7 @@ class NvLinkError:
     later: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class SXid:
     """A row of the appendix of the fabric manager user guide."""
 

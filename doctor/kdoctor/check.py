@@ -7,7 +7,6 @@ import re
 import textwrap
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import UnionType
 from typing import Any
 
@@ -18,6 +17,7 @@ from kdoctor.documents import adapter_of, fitted
 from kdoctor.facts import FactGroup, SmokeRun, Target, Unavailable
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions, Outcome, Severity
+from kdoctor.records import record
 from kdoctor.text.kinds import describe_kind
 
 _ID = re.compile(r"[a-z][a-z0-9]*\.[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -31,7 +31,7 @@ class CheckDefinitionError(Exception):
     """A check is not defined correctly."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Parameter:
     """A keyword-only parameter of a check, which a checklist may set."""
 
@@ -40,7 +40,7 @@ class Parameter:
     default: Any
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Check:
     """A check. Create one with ``check``."""
 
@@ -87,7 +87,7 @@ class Check:
         return self.scenario is not None or self.family == "smoke"
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class CheckText:
     """What a check says about itself, see ``Check``."""
 

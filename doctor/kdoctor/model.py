@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Literal
+
+from kdoctor.records import record
 
 FAMILIES = ("versions", "driver", "gpu", "topology", "host", "environment", "smoke")
 """The families of kdoctor's own checks, in the order of a report. Plugins add others."""
@@ -55,7 +57,7 @@ class Action(str, Enum):
     CHANGE_CODE = "change-code"
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Remedy:
     """How to fix a finding. kdoctor prints the commands and never runs them."""
 
@@ -97,7 +99,7 @@ OF_THE_CHECK = Remedy(summary="", action=Action.CONFIGURE)
 """What the docstring of the check says."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Rollback:
     """How to undo the fix. Create one with ``to``, ``irreversible`` or ``nothing``."""
 
@@ -133,7 +135,7 @@ READ_ONLY = Rollback.nothing("not needed (this step is read-only)")
 _NO_COMMANDS = Rollback.nothing("no commands were given")
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Finding:
     """One subject with a problem."""
 
@@ -168,7 +170,7 @@ class Finding:
         return self.brief or self.observed
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Evidence:
     """One healthy subject and what was observed."""
 
@@ -179,7 +181,7 @@ class Evidence:
     with the same brief are named once. Empty: not shown there."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Unjudged:
     """One subject whose evidence is missing, and why."""
 
@@ -191,7 +193,7 @@ class Unjudged:
     """Id of a check that tries what a table does not know. If it passes, that is the evidence."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class NotApplicable:
     """The check has no subject on this machine, such as pairs of GPUs with one GPU. It is skipped."""
 
@@ -205,7 +207,7 @@ UNSET = "unset"
 """In a checklist: the variable must not be set."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class GpuAssumption:
     """GPUs that a checklist expects."""
 
@@ -217,7 +219,7 @@ class GpuAssumption:
     """Shell-style pattern of the name, for example ``NVIDIA H100*``."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Assumptions:
     """What a checklist assumes about the machine. Checks ask for it as they ask for facts."""
 

@@ -9,10 +9,10 @@ import shlex
 import stat
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from kdoctor.errors import UsageError, did_you_mean
+from kdoctor.records import record
 
 STDOUT = "-"
 """File name of the standard output."""
@@ -26,7 +26,7 @@ class OutputError(UsageError):
     """A file cannot be written."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class OutputFile:
     """A file for a report, and its format."""
 
@@ -34,7 +34,7 @@ class OutputFile:
     path: Path
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Outputs:
     """Where the report of a run is written."""
 

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from kdoctor.commands.shell import quoted
+from kdoctor.records import record
 
 Engine = Literal["slurm", "kubernetes", "hosts"]
 ENGINES: tuple[Engine, ...] = ("slurm", "kubernetes", "hosts")
@@ -20,7 +20,7 @@ REASON = "kdoctor: "
 _LONGEST_REASON = 80
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Exclusion:
     """How to keep nodes out of a job, in the words of one engine. kdoctor runs nothing of it."""
 

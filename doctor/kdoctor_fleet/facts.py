@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Annotated, ClassVar, Literal
 
@@ -21,6 +21,7 @@ from kdoctor.facts.base import FactGroup
 from kdoctor.facts.bounds import ABOVE_ZERO, POSITIVE, SIGNED, AtMost, Identity, Reason, Within
 from kdoctor.facts.node import Node
 from kdoctor.model import Action, Severity, Status
+from kdoctor.records import record
 
 UNRECORDED = "the recording has no facts about the network"
 """Command output has none, and a job on one machine does not need them."""
@@ -28,7 +29,7 @@ _PHYSICAL = re.compile(r"(?:en|eth|ib|hsn|bond|wl)[\w.]*")
 """Names of interfaces that the kernel or an administrator gave to devices; those of containers differ everywhere."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class RdmaPort:
     """A port of an RDMA device. A value that the driver does not provide is None."""
 
@@ -53,7 +54,7 @@ class RdmaPort:
     receive_errors: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class RdmaDevice:
     """An InfiniBand, RoCE or EFA device (``/sys/class/infiniband``)."""
 
@@ -80,7 +81,7 @@ class RdmaDevice:
     ports: tuple[RdmaPort, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class NetworkInterface:
     """A network interface (``/sys/class/net``)."""
 
@@ -90,7 +91,7 @@ class NetworkInterface:
     """Whether it is up (``operstate``); None if its driver does not report it."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Network(FactGroup):
     """RDMA devices and network interfaces of this machine or container."""
 
@@ -128,7 +129,7 @@ PeerState = Literal["connected", "refused", "timed-out", "unreachable"]
 network or the host refused, with the reason in ``error``."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class JobHost:
     """One task of TF_CONFIG, as seen from this machine."""
 
@@ -157,7 +158,7 @@ class JobHost:
     """MTU of the path to it, as this machine's kernel knows it."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class JobHosts(FactGroup):
     """The hosts of a job over several machines, and this machine's clock."""
 
@@ -202,7 +203,7 @@ class Nodes(str):
         return found
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class JobConfig:
     """TF_CONFIG of one node."""
 
@@ -252,7 +253,7 @@ class NodeState(str, Enum):
     """It was expected and did not report."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class NodeResult:
     """The result of one check on one node."""
 
@@ -269,7 +270,7 @@ class NodeResult:
     """The kind of work that its first fix requires."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class FleetNode:
     """One node, from its newest report."""
 
@@ -308,7 +309,7 @@ class FleetNode:
     """By the clock of the machine that asked for the report; empty if ``kdoctor fleet run`` did not."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class UnreadReport:
     """A file that is not a usable report."""
 
@@ -317,7 +318,7 @@ class UnreadReport:
     reason: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class BadNode:
     """A node that trains with no other node."""
 
@@ -327,7 +328,7 @@ class BadNode:
     problem: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class BadLink:
     """Two nodes that train with others, and not with each other."""
 
@@ -337,7 +338,7 @@ class BadLink:
     problem: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Together:
     """A training over all good nodes."""
 
@@ -350,7 +351,7 @@ class Together:
     """Parts of it that trained."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class PairTests:
     """What trainings over several nodes showed."""
 
@@ -373,7 +374,7 @@ class PairTests:
     interrupted: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Fleet(FactGroup):
     """The nodes whose reports were brought together."""
 

@@ -1,12 +1,12 @@
 """Manifests of Kubernetes that run kdoctor on nodes. They are printed, never applied. Pure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import yaml
 
 from kdoctor.commands.shell import quoted
+from kdoctor.records import record
 from kdoctor_fleet.exclusion import TAINT
 
 Kind = Literal["job", "cronjob", "daemonset", "init-container"]
@@ -35,7 +35,7 @@ WHERE: Mapping[str, str] = {
 """Where the init container belongs, by kind of job."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Wanted:
     """What to run where."""
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
 
@@ -12,6 +12,7 @@ from kdoctor.engine.fixes import plan_fixes
 from kdoctor.engine.judge import judge, unused_waivers
 from kdoctor.engine.report import Category, Cause, FixStep, JudgedFinding, Mark, Result
 from kdoctor.model import Severity, Status
+from kdoctor.records import record
 from kdoctor.run.plan import Plan
 from kdoctor.text.lists import counted
 from kdoctor_fleet.exclusion import Engine, Exclusion, exclusions
@@ -26,7 +27,7 @@ from kdoctor_fleet.verdict import conclude_fleet, needed_nodes
 _LAUNCHED: Mapping[str, Engine] = {"slurm": "slurm", "kubernetes": "kubernetes"}
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Expectation:
     """Which nodes should be there, and how many must pass."""
 

@@ -6,7 +6,7 @@ before anything is shown.
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
@@ -16,6 +16,7 @@ from kdoctor.engine.exit_codes import EXIT_FAIL, EXIT_PASS, EXIT_UNKNOWN
 from kdoctor.engine.report import Category, Cause, ChecklistName, Conclusion, Training
 from kdoctor.facts import Node
 from kdoctor.model import Rollback, Status
+from kdoctor.records import record
 from kdoctor_fleet.facts import FleetNode, JobConfig, NodeResult, Section
 
 MOST_BYTES = 32 * 2**20
@@ -27,7 +28,7 @@ _SHORT_DIGEST = 8
 T = TypeVar("T", bound=Hashable)
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class _Place(Node):
     """Only the file limits its TF_CONFIG, which names every node of the job."""
 

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from kdoctor.errors import UsageError, did_you_mean_file
 from kdoctor.inputs import exists, is_folder
+from kdoctor.records import record
 from kdoctor.text.instants import parse_instant
 from kdoctor.text.sanitize import clean
 from kdoctor_fleet.facts import FleetNode, UnreadReport
@@ -56,7 +57,7 @@ class Gathered:
     """Those of them that did not report, with the reason."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class _Found:
     source: str
     content: bytes | UnusableError

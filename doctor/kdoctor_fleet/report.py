@@ -3,7 +3,6 @@
 Its dataclasses are the parts of its JSON document, too.
 """
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field
@@ -12,6 +11,7 @@ from kdoctor.documents import Document, Part
 from kdoctor.engine.causes import describe_problem
 from kdoctor.engine.report import Category, Cause, ChecklistName, Conclusion, FixStep, Problem, Report
 from kdoctor.model import Severity, Status
+from kdoctor.records import record
 from kdoctor.version import __version__
 from kdoctor_fleet.exclusion import Engine, Exclusion
 from kdoctor_fleet.facts import NodeState, UnreadReport
@@ -51,7 +51,7 @@ def scope_of(check: str, *, passed: int, failed: int, alike: bool = True) -> Sco
     return "node" if family in _OF_NODES or check in _CLUSTER_OF_NODES else "job"
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class NodeProblem:
     """A problem of one node."""
 
@@ -63,7 +63,7 @@ class NodeProblem:
     """Whether it is a problem of the node or of the job."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class NodeNote:
     """One node."""
 
@@ -83,7 +83,7 @@ class NodeNote:
     """Worst first."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class FleetCause(Cause):
     """One cause of failures over all nodes."""
 
@@ -91,7 +91,7 @@ class FleetCause(Cause):
     nodes: tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class FleetReport(Report):
     """The report of a fleet, whose causes, results, plan and verdict are about all nodes."""
 

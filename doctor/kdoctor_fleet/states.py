@@ -5,11 +5,11 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from kdoctor.engine.report import ALLOW_UNKNOWN, Conclusion
 from kdoctor.model import Severity, Status
+from kdoctor.records import record
 from kdoctor.text.instants import parse_instant
 from kdoctor.text.lists import counted, some
 from kdoctor.version import __version__
@@ -22,7 +22,7 @@ _OLDEST = dt.timedelta(days=1)
 """How much older than the newest report another one may be. A node that died leaves its last report where it was."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Measure:
     """What a checklist asks, as the kdoctor that brings the reports together knows it."""
 
@@ -35,7 +35,7 @@ class Measure:
     """Checks that may be unknown, with the reason."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Asked:
     """What the nodes of a fleet were asked."""
 

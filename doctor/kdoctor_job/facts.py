@@ -1,17 +1,18 @@
 """Facts about the user's model and data (``kdoctor check --model --data``, ``kdoctor.preflight``)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from kdoctor.facts.bounds import Reason
+from kdoctor.records import record
 
 JobPart = Literal["script", "model", "data", "arguments of fit"]
 Place = Literal["scope", "outside", "another strategy"]
 """Where an object was made: in the scope of the examined strategy, in no scope, or in another strategy's."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class JobProblem:
     """Why the model or the data could not be examined."""
 
@@ -24,7 +25,7 @@ class JobProblem:
     """What to do, if that is neither to reproduce the error nor to make what is expected."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class JobModel:
     """The model before any training."""
 
@@ -63,7 +64,7 @@ class JobModel:
     """Those whose class is not of Keras."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class JobData:
     """The data, read without changing the user's object."""
 
@@ -92,7 +93,7 @@ class JobData:
     """Seconds per batch of the input pipeline, after the first batch."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class JobMemory:
     """Memory of one GPU."""
 
@@ -107,7 +108,7 @@ Logs = Mapping[str, float | None]
 """What ``fit`` or ``evaluate`` reports, by name; None for NaN and infinity."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class JobOption:
     """An option of ``compile`` or of the optimizer, whose effect was measured by training without it."""
 
@@ -125,7 +126,7 @@ class JobOption:
     """Difference of the replicas from one device without it."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class JobComparison:
     """The job's steps with its own optimizer, on all replicas and on one device. Random layers run as at inference."""
 
@@ -152,7 +153,7 @@ class JobComparison:
     """The same on one device, and there with another order of the examples."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class JobEvaluation:
     """``evaluate`` with equal weights on all replicas and on one device."""
 
@@ -168,7 +169,7 @@ class JobEvaluation:
     """As in ``JobComparison``."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class JobTraining:
     """A few steps of copies of the model on all replicas, and of other copies on one device."""
 
@@ -256,7 +257,7 @@ class JobTraining:
     """Empty if no replica is on a GPU."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class JobFit:
     """The call of ``fit`` at which a script is examined."""
 
@@ -268,7 +269,7 @@ class JobFit:
     """The lines of that file with other calls that train models of Keras."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class JobStep:
     """The first step of the script's training loop, and the same examples on one device."""
 
@@ -306,7 +307,7 @@ class JobStep:
     """The same between two steps of one device with equal examples."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class JobGpus:
     """The GPUs that the process of the job could train on."""
 
@@ -320,7 +321,7 @@ class JobGpus:
     """Whether the job has a strategy that is not TensorFlow's default."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class JobRun:
     """The examination of the job."""
 
@@ -345,7 +346,7 @@ class JobRun:
     """None if the script trains with ``fit``."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class JobSaving:
     """What saving in the folder showed."""
 
@@ -362,7 +363,7 @@ class JobSaving:
     """The kind of file that was cut off, if the job does not go on; of a loop in any case."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class JobRestore(JobSaving):
     """The job trained, saved, killed, and restored in fresh processes. What has no value was not reached."""
 
@@ -418,7 +419,7 @@ class JobRestore(JobSaving):
     free_bytes: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class JobGoingOn:
     """How the job's own training loop went on after a kill."""
 
@@ -430,7 +431,7 @@ class JobGoingOn:
     """The first step after that with other numbers than without the kill."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class JobLoop(JobSaving):
     """The job's own training loop, killed and restored in fresh processes. What has no value was not reached."""
 

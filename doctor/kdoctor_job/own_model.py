@@ -5,12 +5,13 @@ import os
 import re
 import shlex
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import dropwhile
 from pathlib import Path
 
 from kdoctor.commands.shell import quoted
 from kdoctor.errors import UsageError, did_you_mean, did_you_mean_file
+from kdoctor.records import record
 from kdoctor.smoke.definition import define
 from kdoctor.smoke.scenario import AddedTraining
 from kdoctor.text.lists import some
@@ -141,7 +142,7 @@ def _names(file: Path) -> set[str] | None:
     return None if names & {"*", "globals", "vars", "exec", "setattr", "__getattr__"} else names
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class UserModel:
     """The user's script, or the model and the data, each given as ``package.module:function``."""
 

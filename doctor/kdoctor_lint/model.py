@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from kdoctor.model import Severity
+from kdoctor.records import record
 from kdoctor_lint.edits import Fix
 from kdoctor_lint.flow.trace import Trace
 
@@ -21,7 +22,7 @@ Hit = tuple[ast.AST, str] | tuple[ast.AST, str, Fix | None]
 Hits = Iterator[Hit]
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Rule:
     """A common mistake and how to fix it. The reference page is generated from these fields."""
 
@@ -48,7 +49,7 @@ class Rule:
         return " ".join(self.why.split())
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Spot:
     """Where a finding is. Lines and columns count from 1."""
 
@@ -64,7 +65,7 @@ class Spot:
         return f"{self.path}{cell}:{self.line}:{self.column}"
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Finding:
     """A violation of a rule."""
 
@@ -92,7 +93,7 @@ class Finding:
         return self.own_fix or self.rule.fix
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Ignored:
     """A finding silenced by a comment, with the comment's reason."""
 
@@ -100,7 +101,7 @@ class Ignored:
     reason: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class LintReport:
     """The result of a lint run."""
 

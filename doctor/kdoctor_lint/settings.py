@@ -3,7 +3,7 @@
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatch
 from pathlib import Path
 from pkgutil import resolve_name
@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from kdoctor.errors import UsageError, did_you_mean
 from kdoctor.inputs import read_bounded
+from kdoctor.records import record
 from kdoctor_lint.registry import rules_named
 
 tomllib: Any = resolve_name("tomllib" if sys.version_info >= (3, 11) else "tomli")
@@ -33,7 +34,7 @@ class _Table(BaseModel):
     keras: Annotated[str | None, Field(pattern=_RELEASE)] = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Settings:
     """A project's configuration of the linter."""
 

@@ -1,15 +1,15 @@
 """Facts that only the output of other tools has: what they concluded, and the lines that were not read."""
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from kdoctor.facts.base import FactGroup
+from kdoctor.records import record
 from kdoctor.text.lists import counted
 
 DiagnosticStatus = Literal["pass", "warn", "fail", "skip", "unknown"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Diagnostic:
     """The result of one test for one subject."""
 
@@ -23,7 +23,7 @@ class Diagnostic:
     message: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Diagnostics(FactGroup):
     """The results of diagnostic tools, from their files."""
 
@@ -32,7 +32,7 @@ class Diagnostics(FactGroup):
     results: tuple[Diagnostic, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class UnreadLine:
     """A line of imported output that kdoctor does not know."""
 
@@ -43,7 +43,7 @@ class UnreadLine:
     """At most 200 characters of it."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class ImportedLines(FactGroup):
     """The lines of imported output that were not understood. Without such lines, there is no group."""
 

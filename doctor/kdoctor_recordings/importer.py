@@ -5,11 +5,12 @@ reason. A group of facts that no dump mentions is absent.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from kdoctor.errors import UsageError
 from kdoctor.facts import FactGroup
+from kdoctor.records import record
 from kdoctor.text.lists import counted, some
 from kdoctor_recordings.formats import (
     dcgm_table,
@@ -54,7 +55,7 @@ _PARSERS: dict[Kind, Callable[[Section], Part]] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Imported:
     """The facts of all dumps together."""
 

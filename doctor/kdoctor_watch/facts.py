@@ -1,13 +1,14 @@
 """What ``kdoctor.Watch`` saw during a job's own training."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar, Literal
 
 from kdoctor.facts.base import FactGroup
 from kdoctor.facts.smoke import BitDifference
+from kdoctor.records import record
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class ReplicaDifference:
     """A variable whose bits differ between two replicas."""
 
@@ -29,7 +30,7 @@ class ReplicaDifference:
     """The largest difference of two values; None if one of them is not finite."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class WatchedReplicas:
     """The comparisons of the replicas' variables."""
 
@@ -48,7 +49,7 @@ class WatchedReplicas:
     differences: tuple[ReplicaDifference, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class NotFinite:
     """The first NaN or infinity of one quantity."""
 
@@ -62,7 +63,7 @@ class NotFinite:
     replica: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class WatchedValues:
     """The search for NaNs and infinities."""
 
@@ -77,7 +78,7 @@ class WatchedValues:
     not_finite: tuple[NotFinite, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Stall:
     """A step that took far longer than the others."""
 
@@ -89,7 +90,7 @@ class Stall:
     """The innermost Python line of the training's thread, if the step was seen while it ran."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class WatchedSteps:
     """The times of the training steps, without the first ones, validation and what happens between epochs."""
 
@@ -111,7 +112,7 @@ class WatchedSteps:
     """The first ones."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class WatchedInput:
     """Whether the training waited for its data."""
 
@@ -127,7 +128,7 @@ class WatchedInput:
     """Why it is not known."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class WatchedMemory:
     """The memory of the process, or of one GPU, over the run."""
 
@@ -139,7 +140,7 @@ class WatchedMemory:
     """The smallest number of bytes in use in each period."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class WatchedBits:
     """The canary: fixed programs between two steps, compared with their outputs before the first step."""
 
@@ -169,7 +170,7 @@ class WatchedBits:
     """``device`` and ``other`` are indices of ``Watched.devices``."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Watched(FactGroup):
     """A job's own training, seen by ``kdoctor.Watch`` in the job's process."""
 

@@ -3,18 +3,18 @@
 import logging
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from kdoctor.model import Finding, Severity
+from kdoctor.records import record
 
 LOGGER = logging.getLogger("kdoctor.watch")
 _MOST_WARNINGS = 20
 _LEVELS = {Severity.ERROR: logging.ERROR, Severity.WARNING: logging.WARNING, Severity.INFO: logging.INFO}
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class WatchFinding:
     """A problem of a training that runs."""
 

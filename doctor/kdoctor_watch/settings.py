@@ -3,12 +3,13 @@
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal
 
 from kdoctor.catalog.load import load_catalog
 from kdoctor.checklist.resolve import parameter_value
+from kdoctor.records import record
 from kdoctor.run.plan import Plan, plan_without_checklist
 from kdoctor_watch.publish import WatchFinding
 
@@ -20,7 +21,7 @@ _LONGEST_S = 10 * 365 * 86400.0
 """Ten years. A timer takes no endless time."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Settings:
     """The arguments of :class:`kdoctor.Watch`.
 

@@ -1,12 +1,12 @@
 """Finds which GPU, link or topology level explains the bad ones among pairs of GPUs."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import SmokePair
 from kdoctor.model import Action, Finding, Remedy, Rollback
+from kdoctor.records import record
 from kdoctor.text.lists import counted, some
 from kdoctor_checks.smoke._judging import NO_ROLLBACK
 from kdoctor_checks.smoke._replica_gpus import ReplicaGpus
@@ -41,7 +41,7 @@ _CPU_REMEDY = Remedy.reinstall(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Fault:
     """What the bad pairs have in common. At most one field is set."""
 

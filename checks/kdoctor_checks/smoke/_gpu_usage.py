@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from kdoctor.facts import CaseUse, Environment, Gpus, GpuSampling, SampledGpu, SmokeCase, SmokeRun, SmokeRuns
 from kdoctor.facts.visible import cuda_order
 from kdoctor.model import NotApplicable, Unjudged
+from kdoctor.records import record
 from kdoctor.text.lists import counted
 from kdoctor_checks._builds import NO_DRIVER
 
@@ -17,7 +17,7 @@ NOTHING_TRAINED = ("smoke.baseline", "gpu.replicas-match", *NO_DRIVER)
 """The checks that fail if no training used GPUs."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Use:
     """Samples of one GPU while a case had a replica on it."""
 
@@ -32,7 +32,7 @@ class Use:
         return mirrored and (self.case.replicas or 0) > 1
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class UsedGpus:
     """The GPUs that trainings had replicas on."""
 

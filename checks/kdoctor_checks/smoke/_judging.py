@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from kdoctor.commands.packages import first_accepted, install, restore
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Packages, SmokeCase, SmokeRun, Target, Unavailable, Weights
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Unjudged
+from kdoctor.records import record
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._causes import (
     WRONG_LOSSES,
@@ -228,7 +228,7 @@ def _remedy(run: SmokeRun, case: SmokeCase) -> Remedy:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Comparison:
     """Compares trainings with the same training on one device."""
 

@@ -1,11 +1,10 @@
 """Maps the replicas of a case to the GPUs of the machine."""
 
-from dataclasses import dataclass
-
 from kdoctor.facts import Gpu, GpuPair, Gpus, SmokeCase, Unavailable
+from kdoctor.records import record
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class ReplicaGpus:
     """The GPUs of a case's replicas, in the order of ``SmokeCase.devices``."""
 

@@ -2,10 +2,10 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from kdoctor.facts import Gpu, Gpus
 from kdoctor.model import Finding, Remedy
+from kdoctor.records import record
 from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import RESTART, nvlinks
 from kdoctor_checks.topology._nvlinks import is_card
@@ -16,7 +16,7 @@ _ENDS = 2
 """GPUs that lose a link when one connection fails."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Odd:
     """A GPU with fewer NVLinks than its equals."""
 

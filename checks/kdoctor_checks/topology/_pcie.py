@@ -2,10 +2,10 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpu, PciDevice, PciDevices, Unavailable, link_generation
+from kdoctor.records import record
 from kdoctor_checks.topology._nvlinks import is_card
 
 
@@ -36,7 +36,7 @@ def of_most(gpu: Gpu, gpus: Sequence[Gpu], read: Callable[[Gpu], int | None]) ->
     return value if 2 * count > values.total() else None
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class BusLink:
     """The link of a GPU as the PCI bus shows it, without the driver."""
 

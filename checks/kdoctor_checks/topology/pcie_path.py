@@ -1,15 +1,15 @@
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from kdoctor.check import check
 from kdoctor.commands.shell import quoted
 from kdoctor.facts import Gpus, PciDevice, PciDevices, PciFunction, Unavailable, link_generation
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Severity, Unjudged
+from kdoctor.records import record
 from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import DRIVER, RESPONDING, absent, lost_addresses
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class _Link:
     """A PCIe link above a GPU, with the port above it and the function below it."""
 

@@ -11,11 +11,12 @@ from kdoctor.commands.markers import applicable, marker_environment
 from kdoctor.commands.packages import install, narrowest, restore, tf_keras_for
 from kdoctor.facts import TENSORFLOWS, Packages, Target
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Rollback, Unjudged
+from kdoctor.records import record
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._versions import first_short, meets, parse_version
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Need:
     """One requirement of an installed distribution."""
 

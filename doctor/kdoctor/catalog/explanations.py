@@ -1,17 +1,17 @@
 """What plugins explain (entry point ``kdoctor.explanations``)."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kdoctor.plugins.installed import load, offers
+from kdoctor.records import record
 
 if TYPE_CHECKING:
     from kdoctor.check import Check
     from kdoctor.smoke.scenario import Scenario
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Explanations:
     """What one plugin explains. Each function may be left out."""
 

@@ -8,7 +8,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import resources
 from importlib.util import module_from_spec, spec_from_file_location
 from types import ModuleType
@@ -23,6 +23,7 @@ from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import ASSUMPTIONS, Assumptions, family_order
 from kdoctor.plugins.installed import Traversable, load, offers, origin_of
 from kdoctor.probes.probe import Probe
+from kdoctor.records import record
 from kdoctor.smoke.scenario import Scenario
 from kdoctor.text.kinds import describe_kind
 
@@ -47,7 +48,7 @@ class CatalogError(UsageError):
         self.problems = tuple(problems)
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Contribution:
     """What one plugin provides, as it was loaded."""
 
@@ -59,7 +60,7 @@ class Contribution:
     also a package of the layout that ``collect`` describes; for checklists always a package."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Catalog:
     """Everything that a run can use."""
 

@@ -3,11 +3,12 @@
 import datetime as dt
 import json
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from kdoctor.errors import did_you_mean
 from kdoctor.facts import canonical_name
+from kdoctor.records import record
 from kdoctor.yamldoc.nodes import Node
 from kdoctor.yamldoc.problems import Problem
 
@@ -18,7 +19,7 @@ _NEVER_INHERITED = ("schema", "name", "version")
 _LONGEST = 60
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Override:
     """One thing that a checklist changes in the checklist that it extends."""
 

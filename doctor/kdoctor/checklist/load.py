@@ -1,7 +1,7 @@
 """Loads a checklist by name or path, with everything that it extends."""
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -12,6 +12,7 @@ from kdoctor.checklist.resolve import Checklist
 from kdoctor.checklist.schema import ChecklistDocument
 from kdoctor.checklist.validate import NOUN, validate_checklist
 from kdoctor.errors import did_you_mean
+from kdoctor.records import record
 from kdoctor.yamldoc.source import Source, YamlSourceError, read_yaml
 from kdoctor.yamldoc.source import read_file as read_document_file
 
@@ -65,7 +66,7 @@ def read_text(name_or_path: str, catalog: Catalog) -> str:
     return catalog.shipped_checklist(name_or_path).decode("utf-8-sig")
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class _Opened:
     """The content of a checklist, and where it is from."""
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import date
 from fnmatch import fnmatchcase
 from typing import Any, Literal
@@ -16,11 +16,12 @@ from kdoctor.checklist.schema import AssumptionsPart, ChecklistDocument, Rollbac
 from kdoctor.engine.judge import Rules
 from kdoctor.engine.report import ChecklistName, ScenarioNote, Waiver
 from kdoctor.model import Assumptions, GpuAssumption, Severity
+from kdoctor.records import record
 from kdoctor.smoke.scenario import Scenario
 from kdoctor.yamldoc.validation import StrictPart
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class ChecklistEntry:
     """A check as a checklist asks for it."""
 
@@ -33,7 +34,7 @@ class ChecklistEntry:
     """The assumptions that it was added to judge; empty for an entry of the file."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class ScenarioEntry:
     """A smoke training as a checklist asks for it."""
 
@@ -48,7 +49,7 @@ class ScenarioEntry:
         return ScenarioNote(id=self.scenario.id, kind=self.scenario.kind, expect=self.expect)
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Checklist:
     """A valid checklist, ready to be planned. Everything that it names exists."""
 

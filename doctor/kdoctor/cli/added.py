@@ -6,7 +6,6 @@ without them: an ``AddedTraining`` for ``check``, a :class:`Recording` for ``sna
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import typer
@@ -15,13 +14,14 @@ from typer.main import get_command
 from kdoctor.cli.lazy import ChecklistCommand
 from kdoctor.facts import Facts
 from kdoctor.plugins.installed import load, offers
+from kdoctor.records import record
 
 _ADDED = "kdoctor.added"
 
 Value = TypeVar("Value")
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Recording:
     """Facts that a snapshot contains instead of this machine's."""
 

@@ -4,7 +4,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from importlib.resources import files
 from typing import Annotated
@@ -32,6 +32,7 @@ from kdoctor.matrix.keras import HARMLESS, VERBS, features_of
 from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.model import KnownBad, VersionMatrix
 from kdoctor.matrix.truth import by_scenario, features_of_checks, spans, titles
+from kdoctor.records import record
 from kdoctor.report.phrases import family_title
 from kdoctor.smoke.scenario import Scenario
 from kdoctor.text.lists import counted, some
@@ -50,7 +51,7 @@ _SHOWN = 5
 """Matches that are shown; a long log may have many."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Known:
     """Everything that there is to explain."""
 

@@ -1,11 +1,11 @@
 """Changes between checklists, and what they mean; also the document of ``checklist diff --format json``."""
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from kdoctor.documents import Document, Part
+from kdoctor.records import record
 
 Kind = Literal["loosened", "tightened", "moved", "cosmetic"]
 KINDS: tuple[Kind, ...] = ("loosened", "tightened", "moved", "cosmetic")
@@ -13,7 +13,7 @@ KINDS: tuple[Kind, ...] = ("loosened", "tightened", "moved", "cosmetic")
 passed may fail now. Moved: a different expectation or recorded fact. Cosmetic: text that no run depends on."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Change:
     """One difference."""
 
@@ -28,7 +28,7 @@ class Change:
     """What it means."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Comparison:
     """All differences between two checklists with their locks."""
 

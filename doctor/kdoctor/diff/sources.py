@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from kdoctor.catalog.load import Catalog
@@ -15,6 +14,7 @@ from kdoctor.lock.document import Lock, loads
 from kdoctor.lock.record import expectations_of
 from kdoctor.lock.store import load_lock, lock_path
 from kdoctor.probes.process.child import ChildEnd
+from kdoctor.records import record
 from kdoctor.text.lists import some
 
 Git = Callable[[Sequence[str]], "ChildEnd"]
@@ -24,7 +24,7 @@ _LARGEST_BYTES = 60 * 1024
 """Output of a child process that is certainly complete."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Side:
     """A checklist, with the lock next to it."""
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import date
 from fnmatch import fnmatchcase
 from typing import Any
@@ -27,6 +27,7 @@ from kdoctor.model import (
     Status,
     Unjudged,
 )
+from kdoctor.records import record
 from kdoctor.text.subjects import gpu_index
 
 _ALL_HIDDEN = f"{VARIABLE} hides all GPUs that it is about from the job"
@@ -34,7 +35,7 @@ _OF_GPUS = ("gpu", "topology")
 """Families that need a GPU to judge."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class PlannedCheck:
     """A check with the severity and parameters of one run."""
 
@@ -47,7 +48,7 @@ class PlannedCheck:
     """Why it is not evaluated; None if it is."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Rules:
     """Settings of a run, from its checklist and options."""
 
@@ -122,7 +123,7 @@ def _answered(result: Result, results: Mapping[str, Result]) -> Result:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class _Hidden:
     """The subjects that are about a GPU that CUDA_VISIBLE_DEVICES hides from the job, pairs with such a GPU included.
 

@@ -7,7 +7,7 @@ descriptions in its JSON Schema.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date
 from enum import Enum
 from typing import Annotated, Literal
@@ -16,12 +16,13 @@ from pydantic import Field
 
 from kdoctor.facts import Node, is_not_recorded
 from kdoctor.model import Evidence, Finding, Rollback, Severity, Status, Unjudged
+from kdoctor.records import record
 
 ALLOW_UNKNOWN = "--allow-unknown"
 """How an option accepts every unknown."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Waiver:
     """A reviewed agreement to accept a failure until a date."""
 
@@ -35,7 +36,7 @@ class Waiver:
     """The last day on which it is valid."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class JudgedFinding:
     """A finding in a report, with the waiver that covers it, if any."""
 
@@ -52,7 +53,7 @@ class JudgedFinding:
         return not self.hidden and (self.waiver is None or self.expired)
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Result:
     """The result of one check."""
 
@@ -104,7 +105,7 @@ class Mark(str, Enum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Problem:
     """A finding, or several of one check with the same headline."""
 
@@ -117,7 +118,7 @@ class Problem:
     """One for each subject."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Cause:
     """One cause of failures, with its fix, and the results that follow from it."""
 
@@ -148,7 +149,7 @@ class Cause:
     """In the report of a fleet: whether it is a problem of the nodes or of the job."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class FixStep:
     """One step of the plan that gets the job started."""
 
@@ -166,7 +167,7 @@ class FixStep:
     """The command that checks the result."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Category:
     """A family of checks in one line."""
 
@@ -186,7 +187,7 @@ class Conclusion(str, Enum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Verdict:
     """The conclusion with its reason and exit code."""
 
@@ -207,7 +208,7 @@ class Verdict:
         return "WARNING" if self.warned else "OK"
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class ChecklistName:
     """The checklist that was applied."""
 
@@ -219,7 +220,7 @@ class ChecklistName:
     """Digest of what the checklist expects, in which order and comments do not matter. Empty in older reports."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class DecidedStep:
     """One step of a decision."""
 
@@ -229,7 +230,7 @@ class DecidedStep:
     """Shell commands that can be pasted, in order."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class DriftChange:
     """One recorded fact that has changed."""
 
@@ -243,7 +244,7 @@ class DriftChange:
     """Failed checks that it may explain, likeliest first."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Drift:
     """Changes since the last passing run was recorded."""
 
@@ -257,7 +258,7 @@ class Drift:
     """Sections of the lock that could not be compared, each with its reason."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Decision:
     """What the checklist's failure policy says about failures of this run."""
 
@@ -274,7 +275,7 @@ class Decision:
     """What to do, in order."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class ScenarioNote:
     """A requested smoke training, as the checklist describes it."""
 
@@ -284,7 +285,7 @@ class ScenarioNote:
     """The expected outcome."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Training:
     """Measurements of one case of a smoke training."""
 
@@ -310,7 +311,7 @@ class Training:
     """Python stacks of all threads, if it crashed or passed its time limit."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class GpuNote:
     """One GPU of the topology drawing."""
 
@@ -320,7 +321,7 @@ class GpuNote:
     lost: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class GpuLinkNote:
     """The connection of two GPUs of the drawing."""
 
@@ -330,7 +331,7 @@ class GpuLinkNote:
     """``NV12``, ``PIX``, ``SYS``, ..., as ``nvidia-smi topo -m`` has it; ``?`` if the driver does not report it."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class GpuWork:
     """Samples of one GPU during the smoke trainings. None is what could not be read."""
 
@@ -352,7 +353,7 @@ class GpuWork:
     """``utilization_percent``, ``memory_bytes``, ``temperature_c`` and ``power_w`` over time; None is a gap."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Report:
     """Everything that a renderer needs. Renderers decide nothing."""
 

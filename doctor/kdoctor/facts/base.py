@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
+from kdoctor.records import record
 
-@dataclass(frozen=True, kw_only=True)
+
+@record
 class FactGroup:
     """The facts about one subject, read once and immutable.
 
@@ -34,7 +35,7 @@ class FactGroup:
         return {}
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Unavailable:
     """A group of facts that could not be collected. Every check that reads it is unknown."""
 

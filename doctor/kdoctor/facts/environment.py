@@ -1,18 +1,18 @@
 """Environment variables that change what a training job does."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import ClassVar
 
 from kdoctor.facts.base import FactGroup
+from kdoctor.records import record
 
 
 class NotRecordedError(LookupError):
     """A variable was not recorded. A check that asks for it is unknown."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Environment(FactGroup):
     """The variables on the allow-list that are set, with secrets masked."""
 

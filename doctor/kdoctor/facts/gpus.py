@@ -6,11 +6,12 @@ thresholds are kept as read; checks interpret them.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar, Literal
 
 from kdoctor.facts.base import FactGroup
 from kdoctor.facts.bounds import ABOVE_ZERO, PERCENT, POSITIVE, SIGNED, AtMost, Identity, OfHbm, Reason, Within, marked
+from kdoctor.records import record
 
 TopologyLevel = Literal["internal", "PIX", "PXB", "PHB", "NODE", "SYS"]
 """The distance of two GPUs as in ``nvidia-smi topo -m``, nearest first: on one board, one PCIe switch, several PCIe
@@ -62,7 +63,7 @@ _HBM = re.compile(r"\b(?:A30|A[18]00|G?H[128]00|H20|G?B[123]00)(?!\d)")
 """Names of GPUs with HBM since Ampere. All have ECC and row remapping."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class GpuProcess:
     """A process that uses memory of a GPU."""
 
@@ -74,7 +75,7 @@ class GpuProcess:
     """The program's path; None across process namespaces."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class NvLink:
     """One NVLink of a GPU. A field that could not be read is None, and its NVML error is in ``errors``."""
 
@@ -91,7 +92,7 @@ class NvLink:
     """Field name to the name of the NVML error."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Gpu:
     """One GPU. A field that could not be read is None, and its NVML error is in ``errors``."""
 
@@ -258,7 +259,7 @@ class Gpu:
         return self.bus_id or (str(self.index) if self.numbered else self.uuid or "")
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class GpuPair:
     """Two GPUs: their nearest common ancestor, and how they can reach each other."""
 
@@ -294,7 +295,7 @@ class GpuPair:
 NvmlState = Literal["ready", "library-absent", "driver-not-loaded", "library-mismatch", "no-permission", "failed"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Gpus(FactGroup):
     """The driver and its GPUs, through NVML."""
 

@@ -1,13 +1,13 @@
 """The host or container that the job will run on."""
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from kdoctor.facts.base import FactGroup
 from kdoctor.facts.bounds import POSITIVE, AtMost, Identity
+from kdoctor.records import record
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class ResourceLimit:
     """A process limit (``ulimit``). None means unlimited."""
 
@@ -17,7 +17,7 @@ class ResourceLimit:
     hard: int | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class NumaNode:
     """One NUMA node. A node without processors is memory only, such as GPU memory on POWER9 and Grace."""
 
@@ -28,7 +28,7 @@ class NumaNode:
     """Physical package of its processors (``physical_package_id``); None without processors."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Disk:
     """The file system of a folder that a job writes to."""
 
@@ -38,7 +38,7 @@ class Disk:
     """Bytes that this user can still write."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Host(FactGroup):
     """Operating system, processors, memory and limits as seen by this process."""
 

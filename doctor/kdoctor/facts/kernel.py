@@ -1,15 +1,15 @@
 """The NVIDIA kernel module and its device nodes, kernel settings, and GPU events in the kernel log."""
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from kdoctor.facts.base import FactGroup, Facts
 from kdoctor.facts.bounds import Identity
 from kdoctor.facts.gpus import Gpus
 from kdoctor.facts.host import Host
+from kdoctor.records import record
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class DeviceNode:
     """A device file of the driver."""
 
@@ -20,7 +20,7 @@ class DeviceNode:
     writable: bool
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class KernelDriver(FactGroup):
     """The NVIDIA kernel driver as reported by the kernel."""
 
@@ -42,7 +42,7 @@ class KernelDriver(FactGroup):
         return "the nvidia module is not loaded, and NVML works" if works and is_visible and not self.loaded else ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Kernel(FactGroup):
     """Kernel settings and daemons that several GPUs depend on."""
 
@@ -117,7 +117,7 @@ a fatal error of unified memory; GPUs that another driver owns; any other proble
 report."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class KernelLogEvent:
     """One line of the kernel log about a GPU or something it depends on."""
 
@@ -144,7 +144,7 @@ class KernelLogEvent:
     """The number of equal lines. More than 1 for the last of many events that are alike."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class KernelLog(FactGroup):
     """GPU events in the kernel log. Reading it often requires privileges; without them the group is unavailable."""
 

@@ -1,10 +1,10 @@
 """The libraries that the target's TensorFlow opens for GPUs, and the files that the dynamic loader chooses."""
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from kdoctor.facts.base import FactGroup
 from kdoctor.facts.bounds import Reason
+from kdoctor.records import record
 
 FoundBy = Literal[
     "LD_PRELOAD", "RPATH", "LD_LIBRARY_PATH", "RUNPATH", "ld.so.cache", "default directory", "not searched"
@@ -25,7 +25,7 @@ WHEELS = {
 """Library to its part of the wheel's name, for example ``nvidia-cudnn-cu12`` for CUDA 12."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class SearchPlace:
     """A folder (or the loader's cache) in the search path."""
 
@@ -34,7 +34,7 @@ class SearchPlace:
     exists: bool
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class LibraryCopy:
     """Another file of the same name, which the loader does not choose."""
 
@@ -43,7 +43,7 @@ class LibraryCopy:
     """The place of the search that contains it; ``not searched`` if there is none."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class SkippedFile:
     """A file of the right name that the loader skips."""
 
@@ -53,7 +53,7 @@ class SkippedFile:
     """For example: for another machine, not readable, a broken link."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Library:
     """One library that TensorFlow opens by its soname."""
 
@@ -94,7 +94,7 @@ class Library:
     """Files of this soname that the loader skips before it chooses ``path`` or fails."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class FrameworkLibrary:
     """A library that an installed framework would load first in a process."""
 
@@ -109,7 +109,7 @@ class FrameworkLibrary:
     """The only one of them that lists it with its size; None if there is none, or several."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class XlaFile:
     """A file that XLA searches for when it compiles for a GPU."""
 
@@ -128,7 +128,7 @@ class XlaFile:
     """Every path that XLA tries, in order, if the file is missing."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Libraries(FactGroup):
     """The libraries that the installed TensorFlow opens, and the files that the loader finds. CUDA is not initialised.
 

@@ -1,16 +1,16 @@
 """Which node of a job this is, as the program that started it says."""
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from kdoctor.facts.base import FactGroup
+from kdoctor.records import record
 
 Launcher = Literal["slurm", "kubernetes", "open-mpi", "mpich", "torchrun"]
 """Who started this process: srun or sbatch; a pod; mpirun of Open MPI; mpiexec of MPICH, Intel MPI and their relatives;
 anything else that sets ``RANK`` and ``WORLD_SIZE``, such as torchrun and Kubeflow's operators."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Node(FactGroup):
     """The name of this node, and its place in a job over several nodes."""
 

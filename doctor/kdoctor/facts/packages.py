@@ -1,10 +1,10 @@
 """The distributions that are installed in the target environment."""
 
 import re
-from dataclasses import dataclass
 from typing import ClassVar
 
 from kdoctor.facts.base import FactGroup
+from kdoctor.records import record
 
 
 def canonical_name(name: str) -> str:
@@ -12,7 +12,7 @@ def canonical_name(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Package:
     """One installed distribution, from its metadata."""
 
@@ -27,7 +27,7 @@ class Package:
     """The tool that installed it (``INSTALLER``): pip, uv, conda."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class PackageFault:
     """An installed package with missing or changed files, or that another file hides from Python."""
 
@@ -56,7 +56,7 @@ TENSORFLOWS = frozenset({
 """Distributions that contain the folder ``tensorflow``, or require one that does."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Packages(FactGroup):
     """Every distribution on the target interpreter's path.
 

@@ -5,11 +5,11 @@ PCI Express Base Specification for the Access Control Services (extended capabil
 """
 
 import re
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from kdoctor.facts.base import FactGroup
 from kdoctor.facts.bounds import ABOVE_ZERO, AtMost, Identity, Within
+from kdoctor.records import record
 
 ACS_SOURCE_VALIDATION = 0x01
 ACS_REQUEST_REDIRECT = 0x04
@@ -51,7 +51,7 @@ DISPLAY_CLASSES = ("0300", "0302")
 NVSWITCH_CLASS = "0680"
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class PciFunction:
     """The facts of every PCI function."""
 
@@ -84,7 +84,7 @@ class PciFunction:
         return None if self.acs_control is None else bool(self.acs_control & _REDIRECTS)
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class PciBridge(PciFunction):
     """A root port, or a switch port, on the path to a device."""
 
@@ -92,7 +92,7 @@ class PciBridge(PciFunction):
     """Four hexadecimal digits."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class PciDevice(PciFunction):
     """One PCI function of vendor 10de."""
 
@@ -133,7 +133,7 @@ class PciDevice(PciFunction):
         return f"PCI {self.bus_id}"
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class PciDevices(FactGroup):
     """Every PCI function of NVIDIA's vendor id."""
 

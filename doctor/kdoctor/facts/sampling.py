@@ -4,18 +4,19 @@ Only summaries and a short series for plots are kept, whose size does not grow w
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar, Literal
 
 from kdoctor.facts.base import FactGroup, Facts
 from kdoctor.facts.bounds import ABOVE_ZERO, PERCENT, POSITIVE, SHARED, SIGNED, AtMost, Identity, Reason, Within, marked
 from kdoctor.facts.gpus import Gpus, NvmlState
+from kdoctor.records import record
 
 SamplingState = NvmlState | Literal["not-started"]
 """``ready``: every GPU was sampled; ``not-started``: no training ran on GPUs; else why NVML could not be used."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Spread:
     """A reading over a period."""
 
@@ -25,7 +26,7 @@ class Spread:
     high: float
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class EventTime:
     """One of the clocks' event reasons (``facts.gpus.EVENT_...``), and how long it was active."""
 
@@ -37,7 +38,7 @@ class EventTime:
     """The largest number of consecutive samples; 1 for a reason that is set only while the P-state changes."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class GpuUse:
     """One GPU's readings over a period. A reading that could not be taken is None."""
 
@@ -61,7 +62,7 @@ class GpuUse:
     events: tuple[EventTime, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class CaseUse:
     """One GPU's readings while one case ran. Cases run one at a time on GPUs."""
 
@@ -77,7 +78,7 @@ class CaseUse:
     events: tuple[EventTime, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class GpuSeries:
     """A few readings over the run at equal distances, each the mean of its samples, or None without samples."""
 
@@ -90,7 +91,7 @@ class GpuSeries:
     clock_sm_mhz: tuple[float | None, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class SampledGpu:
     """One GPU over the run. A field that could not be read is None, and its NVML error is in ``errors``."""
 
@@ -126,7 +127,7 @@ class SampledGpu:
         return f"GPU {self.index} ({self.bus_id})" if self.bus_id else f"GPU {self.index}"
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class GpuSampling(FactGroup):
     """Every GPU of the machine during the smoke trainings."""
 

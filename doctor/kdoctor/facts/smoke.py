@@ -1,7 +1,7 @@
 """The results of the smoke trainings."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Any, ClassVar, Literal
 
 from packaging.version import Version
@@ -11,13 +11,14 @@ from kdoctor.facts.bounds import POSITIVE, SIGNED, AtMost, Identity, OfFailure, 
 from kdoctor.facts.gpus import Gpus
 from kdoctor.facts.packages import TENSORFLOWS, PackageFault, Packages, canonical_name
 from kdoctor.facts.tensorflow import KerasChoice, TensorFlowBuild
+from kdoctor.records import record
 
 CaseOutcome = Literal["trained", "raised", "died", "timed-out", "skipped"]
 """How a case ended: it finished; it raised a Python exception; its process died of a signal or exited without a
 result; it passed its deadline and was ended; it does not apply to this environment."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class _Process:
     """How far the process of a training came."""
 
@@ -41,7 +42,7 @@ class _Process:
     """Its wall time."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class SmokeWorker(_Process):
     """One process of a case that trains in several."""
 
@@ -55,7 +56,7 @@ class SmokeWorker(_Process):
     """Largest absolute difference of any of its weights from the same training on one device."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Weights:
     """The model's variables after the training, read from every replica."""
 
@@ -79,7 +80,7 @@ PairOutcome = Literal["trained", "raised", "died", "timed-out", "not-tested"]
 """How a pair of replicas ended: like a case, or it was not reached."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class SmokePair(_Process):
     """Two replicas that trained without the others, in a separate process. Its final phase is all-reduce.
 
@@ -105,7 +106,7 @@ class SmokePair(_Process):
     """Speed of that all-reduce: size over time, which is the bandwidth in each direction for two replicas."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class BitDifference:
     """An output of a fixed program that a device computed with other bits than an equal one, or than before."""
 
@@ -130,7 +131,7 @@ class BitDifference:
     """Whether most devices of the model agree with ``other``. If not, either of the two may be wrong."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class SmokeCase(_Process):
     """One training, in a separate process."""
 
@@ -218,7 +219,7 @@ class SmokeCase(_Process):
         yield from (f"trained on {name}, which is not a GPU of this machine" for name in foreign)
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class SmokeRun(FactGroup):
     """The run of one scenario: the child that imported TensorFlow or JAX, and its cases."""
 
@@ -313,7 +314,7 @@ def _is_of(imported: str, installed: str) -> bool:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class SmokeRuns(FactGroup):
     """All scenarios that were run."""
 

@@ -1,14 +1,14 @@
 """The examined Python interpreter."""
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from kdoctor.facts.base import FactGroup
+from kdoctor.records import record
 
 EnvironmentKind = Literal["venv", "conda", "system"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Target(FactGroup):
     """The interpreter whose environment the job uses, and how it was chosen."""
 

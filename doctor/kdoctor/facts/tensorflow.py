@@ -1,14 +1,15 @@
 """The TensorFlow build of the target, and the Keras that a job uses with it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar, Literal
 
 from kdoctor.facts.base import FactGroup
 from kdoctor.facts.bounds import Reason
+from kdoctor.records import record
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class TensorFlowBuild(FactGroup):
     """Build properties of the installed TensorFlow, read from its files without importing it."""
 
@@ -33,7 +34,7 @@ class TensorFlowBuild(FactGroup):
     """Why the build could not be read, if so."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class KerasChoice(FactGroup):
     """The Keras that ``tf.keras`` resolves to, and its backend."""
 

@@ -8,11 +8,11 @@ decides the form, a number may be followed by other characters, a repeated entry
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from kdoctor.facts.bounds import Reason
 from kdoctor.facts.environment import Environment
 from kdoctor.facts.gpus import Gpu
+from kdoctor.records import record
 
 VARIABLE = "CUDA_VISIBLE_DEVICES"
 ORDER_VARIABLE = "CUDA_DEVICE_ORDER"
@@ -22,7 +22,7 @@ _MOST_DIGITS = 18
 """Of an index. Python refuses to read thousands of digits."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Mask:
     """The GPUs that the variable leaves visible."""
 

@@ -1,14 +1,14 @@
 """What to do about a known failure: the checks that detect it, their fix, and the command that runs them."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from kdoctor.check import Check
 from kdoctor.failures.known import KnownFailure
+from kdoctor.records import record
 from kdoctor.smoke.scenario import Scenario
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Advice:
     """What to do about a failure."""
 

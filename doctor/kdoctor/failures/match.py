@@ -10,11 +10,11 @@ import os
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from kdoctor.failures.known import KnownFailure, KnownFailures
 from kdoctor.failures.pattern import has_quotes, literals, readable, squeezed, weight
+from kdoctor.records import record
 from kdoctor.text.sanitize import clean
 
 _LINE_EDGE = re.compile(r"^[\s>|│┃╎]+|[\s|│┃╎]+$", re.MULTILINE)
@@ -36,7 +36,7 @@ _NEAR, _LEAST_WORDS, _MOST_NEAR = 0.5, 3, 3
 """Share of a message's words, weighted by how rare they are, and their number, that make it a near miss."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Match:
     """A known failure, and the message by which it was recognised."""
 

@@ -1,7 +1,6 @@
 """The codes of NVIDIA's driver (Xids, SXids), by which a message of the kernel log is explained."""
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import yaml
 
 from kdoctor.failures.known import KnownFailure
+from kdoctor.records import record
 
 _TABLES = "kdoctor_checklists.kernel_log"
 _NAMES = {"xids": "Xid", "sxids": "SXid"}
@@ -29,7 +29,7 @@ _LINES = {"xid": "NVRM: Xid (PCI:0000:00:00): {}, ", "sxid": "nvidia-nvswitch0: 
 """As the driver writes it."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Row:
     """A code and what it means."""
 

@@ -6,7 +6,6 @@ import sqlite3
 import zlib
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from kdoctor.commands.shell import quoted
@@ -14,13 +13,14 @@ from kdoctor.errors import UsageError
 from kdoctor.history.location import history_file
 from kdoctor.history.store import opened
 from kdoctor.lock.document import Lock, loads, text_of
+from kdoctor.records import record
 from kdoctor.text.lists import counted
 
 _CHECK = "To see what fails: kdoctor check {}"
 _ROLLBACK = "To name its environment: kdoctor rollback {} --to last-passing"
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Series:
     """Runs that can be compared: of one host, checklist and interpreter."""
 

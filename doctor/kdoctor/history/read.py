@@ -3,11 +3,11 @@
 import json
 import sqlite3
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from kdoctor.errors import UsageError
 from kdoctor.history.store import unpack
+from kdoctor.records import record
 
 NO_RUN = 0
 """The run of diagnoses that were kept before the first run."""
@@ -39,7 +39,7 @@ class Run(NamedTuple):
     target: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Flaky:
     """A check that keeps changing between pass and fail."""
 
@@ -49,7 +49,7 @@ class Flaky:
     flips: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Trend:
     """One measure over the runs of a series, oldest first."""
 

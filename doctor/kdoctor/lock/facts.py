@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from kdoctor.facts import (
@@ -25,6 +25,7 @@ from kdoctor.facts import (
 )
 from kdoctor.lock.document import Measure
 from kdoctor.lock.values import fitting
+from kdoctor.records import record
 from kdoctor.text.secrets import MASK, is_identifying
 
 WITHHELD = "(set; its value is withheld)"
@@ -45,7 +46,7 @@ CPU_JITTER_S = 0.01
 a time slice of the scheduler."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Recorded:
     """What a run found, in the form of a lock."""
 

@@ -1,15 +1,16 @@
 """What ``kdoctor matrix`` advises for a machine: the same lines in every format."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from kdoctor.matrix.requirements import Needs
 from kdoctor.matrix.verdict import Verdict, add_row
 from kdoctor.matrix.view import View, named, notes, reasons
 from kdoctor.matrix.ways import way_out
+from kdoctor.records import record
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Advice:
     """One thing to do, or to know."""
 

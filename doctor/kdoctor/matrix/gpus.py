@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from kdoctor.errors import UsageError, near_miss
 from kdoctor.matrix.model import GpuKind, VersionMatrix
+from kdoctor.records import record
 
 _BRANDS = frozenset({"nvidia", "tesla", "geforce"})
 """Words that do not identify a model, and are not in the matrix."""
@@ -37,7 +37,7 @@ _FEWEST_CHARACTERS = 3
 _SUGGESTED = 6
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class NamedGpu:
     """A GPU to judge."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from packaging.version import Version
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from kdoctor.matrix.values import Date, Positive, Sources, Text, Texts, VersionText, parse_version
+from kdoctor.records import record
 from kdoctor.yamldoc.validation import StrictPart, invalid, strings_of
 
 Package = Literal["keras", "tf_keras"]
@@ -88,7 +88,7 @@ class KerasFeature(StrictPart):
     source: Sources
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class KnownFeature:
     """What is known about one release and one feature."""
 

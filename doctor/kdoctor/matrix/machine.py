@@ -32,6 +32,7 @@ from kdoctor.probes.nvml.probe import PROBE
 from kdoctor.probes.probe import Context
 from kdoctor.probes.process.child import Children
 from kdoctor.probes.target import choose_target
+from kdoctor.records import record
 
 T = TypeVar("T")
 
@@ -44,7 +45,7 @@ _NO_GPU = (("none",), ("cpu",))
 _WITH_GPUS = ("tensorflow", "tf-nightly")
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Asked:
     """The values of the options. What they do not state is read from this machine."""
 
@@ -63,7 +64,7 @@ class Asked:
         return bool(self.gpus) or any(value is not None for value in stated)
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Found:
     """The machine, and the origin of each fact."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
@@ -45,6 +45,7 @@ from kdoctor.matrix.values import (
     numbers,
     parse_requirement,
 )
+from kdoctor.records import record
 from kdoctor.yamldoc.validation import StrictPart
 
 Framework = Literal["TensorFlow", "JAX"]
@@ -240,7 +241,7 @@ _OLD_DAYS = 90
 """TensorFlow has a release every three to four months."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class VersionMatrix:
     """The whole matrix."""
 

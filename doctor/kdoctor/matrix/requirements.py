@@ -1,7 +1,5 @@
 """What one TensorFlow release needs: driver, Python, GPUs, libraries."""
 
-from dataclasses import dataclass
-
 from packaging.version import Version
 
 from kdoctor.errors import UsageError
@@ -12,6 +10,7 @@ from kdoctor.matrix.known_bad import may_meet
 from kdoctor.matrix.model import GpuKind, KnownBad, Release, VersionMatrix
 from kdoctor.matrix.values import numbers
 from kdoctor.matrix.verdict import Machine
+from kdoctor.records import record
 
 _MINOR = 2
 """Numbers in the name of a minor release, such as 2.19."""
@@ -21,7 +20,7 @@ class UnknownReleaseError(UsageError):
     """The matrix has no row for this TensorFlow."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Needs:
     """What a release needs."""
 

@@ -1,7 +1,6 @@
 """What distributed Keras does, as text: for one release, and for one feature over all measured releases."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from packaging.specifiers import SpecifierSet
@@ -9,10 +8,11 @@ from packaging.specifiers import SpecifierSet
 from kdoctor.matrix.keras import HARMLESS, VERBS, FeatureResult, KerasRelease, KnownFeature, defects
 from kdoctor.matrix.model import Release, VersionMatrix
 from kdoctor.matrix.values import parse_version
+from kdoctor.records import record
 from kdoctor.text.lists import counted, grouped, some
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Span:
     """Neighbouring measured releases that do the same with a feature."""
 
@@ -80,7 +80,7 @@ def features_of_checks(matrix: VersionMatrix, checks: Iterable[str]) -> list[str
     return [name for name, feature in matrix.features.items() if wanted & set(feature.checks)]
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class KerasOnReplicas:
     """What a measured release of Keras does with several replicas."""
 

@@ -9,6 +9,7 @@ from kdoctor.commands.packages import install, uninstall
 from kdoctor.facts import TENSORFLOWS, Packages, Target
 from kdoctor.matrix.gpus import NamedGpu
 from kdoctor.matrix.model import Release
+from kdoctor.records import record
 
 Outcome = Literal["runs", "does-not-run", "unknown"]
 MUSL = "musl"
@@ -17,7 +18,7 @@ MUSL = "musl"
 Rule = Literal["platform", "python", "glibc", "driver", "gpu", "cudnn", "libraries", "known-bad"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Machine:
     """What is known about the machine that TensorFlow should run on. None means unknown, which is never good."""
 
@@ -74,7 +75,7 @@ class Reason:
     """The version that would do, of what a failure mode is about."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Verdict:
     """Whether one release runs on a machine."""
 

@@ -13,6 +13,7 @@ from kdoctor.matrix.requirements import Needs
 from kdoctor.matrix.truth import KerasOnReplicas, for_release
 from kdoctor.matrix.values import numbers, older_driver, python_minors
 from kdoctor.matrix.verdict import Machine, Outcome, Reason, Verdict
+from kdoctor.records import record
 
 _FIRST_CODE = 35
 """The oldest architecture that the wheels ever had code for."""
@@ -29,7 +30,7 @@ class Fact:
     """An option, or a file of this machine."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class View:
     """The verdicts for a machine; or what one release needs, with its verdict if a machine was given."""
 

@@ -1,15 +1,15 @@
 """How to run a release that the installed driver is too old for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from kdoctor.matrix.compatibility import needed_driver
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.matrix.values import numbers, older_driver
 from kdoctor.matrix.verdict import Machine, Verdict
+from kdoctor.records import record
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class WayOut:
     """How a newer release would run."""
 

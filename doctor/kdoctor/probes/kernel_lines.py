@@ -8,7 +8,8 @@ https://docs.kernel.org/admin-guide/ABI/pstore for the dumps of a crashed kernel
 
 import json
 import re
-from dataclasses import dataclass
+
+from kdoctor.records import record
 
 _CLOCK = r"\d{1,2}:\d\d:\d\d(?:[.,]\d+)?"
 _ISO = rf"\d{{4}}-\d\d-\d\d[T_ ]{_CLOCK}(?: ?(?:Z|UTC|[+-]\d\d:?\d\d))?"
@@ -101,7 +102,7 @@ _DECIMALS = 6
 """Digits of the kernel's time after the point. The X server writes three."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Line:
     """A line of a log."""
 

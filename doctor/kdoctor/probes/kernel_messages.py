@@ -5,10 +5,10 @@ row is unclassified: nothing may be concluded from it.
 """
 
 import re
-from dataclasses import dataclass
 
 from kdoctor.facts.kernel import KernelLogKind
 from kdoctor.probes.kernel_lines import MODULE_FAILS
+from kdoctor.records import record
 
 _LSMOD = "https://man7.org/linux/man-pages/man8/lsmod.8.html"
 _MODULE = "https://github.com/NVIDIA/open-gpu-kernel-modules/tree/main/kernel-open/nvidia"
@@ -28,7 +28,7 @@ DRIVER_THREAD = r"(?:nv_|nvidia|irq/\d+-(?:s-)?nv|UVM )"
 """How the names of the driver's own tasks begin."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Message:
     """A message, or several of one meaning."""
 

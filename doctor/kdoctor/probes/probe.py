@@ -2,17 +2,18 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from kdoctor.facts import FactGroup, Facts
 from kdoctor.probes.process.child import Children
+from kdoctor.records import record
 
 ROOT_VARIABLE = "KDOCTOR_ROOT"
 """For tests of the command line: a folder with the /sys, /proc and /dev of another machine."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Context:
     """The inputs of a probe."""
 
@@ -31,7 +32,7 @@ class Context:
     """Root of /sys, /proc and /dev; different in tests."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Probe:
     """Reads some groups of facts. Plugins add probes with the entry point ``kdoctor.probes``."""
 

@@ -7,10 +7,10 @@ import re
 import stat
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from kdoctor.inputs import expanded
+from kdoctor.records import record
 from kdoctor.text.sanitize import clean
 
 PYTHONS = ("bin/python", "bin/python3", "Scripts/python.exe", "python.exe", "python")
@@ -28,7 +28,7 @@ _POETRY_PATH = re.compile(r'^\[virtualenvs\](?:\n(?!\[).*)*?\npath\s*=\s*"([^"\n
 _CONDA_KEY = re.compile(r"^(name|prefix):[ \t]*['\"]?([^'\"#\n]+?)['\"]?[ \t]*(?:#.*)?$", re.MULTILINE)
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class ProjectEnvironment:
     """An environment that belongs to a project."""
 

@@ -14,6 +14,7 @@ from kdoctor.inputs import expanded
 from kdoctor.probes.process.child import Children, ChildrenEnded
 from kdoctor.probes.process.readers import TooManyRecordsError
 from kdoctor.probes.project import PYTHONS, environment_python, find_project_environment, how_to_create, missing_python
+from kdoctor.records import record
 from kdoctor.text.sanitize import clean
 
 MINIMUM_VERSION = (3, 9)
@@ -33,7 +34,7 @@ class TargetError(UsageError):
     """The interpreter to examine cannot be used. The message is for the user."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class ChosenTarget:
     """The interpreter to examine."""
 

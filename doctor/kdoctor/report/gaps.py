@@ -3,10 +3,10 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from kdoctor.engine.report import Result
 from kdoctor.facts import group_not_collected
+from kdoctor.records import record
 from kdoctor.report.phrases import describe_reason
 from kdoctor.text.subjects import name_subjects
 
@@ -32,7 +32,7 @@ _NOT_IN = re.compile(r"\(not in ([^()]+)\)")
 """The reason for values that imported output does not contain."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Gaps:
     """Why checks could not be judged, the most frequent reason first."""
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Any, Literal
 
@@ -31,6 +30,7 @@ from kdoctor.engine.report import (
 )
 from kdoctor.facts import Node
 from kdoctor.model import Remedy, Rollback, Status
+from kdoctor.records import record
 from kdoctor.text.canvas import Canvas
 from kdoctor.version import __version__
 
@@ -67,7 +67,7 @@ class ReportedFinding(Part):
     """Whether it does not count because CUDA_VISIBLE_DEVICES hides its GPU from the job."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class ReportedResult(Result):
     """The result of one check."""
 

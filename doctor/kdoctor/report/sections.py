@@ -7,11 +7,12 @@ what changed since the last passing run, then every check.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 
 from kdoctor.engine.report import Decision, Drift, JudgedFinding, Mark, Report, Result
 from kdoctor.model import Status
+from kdoctor.records import record
 from kdoctor.report.phrases import (
     Label,
     by_family,
@@ -28,7 +29,7 @@ from kdoctor.report.phrases import (
 from kdoctor.text.lists import counted
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Field:
     """A labelled text."""
 
@@ -40,7 +41,7 @@ class Field:
     """The verbosity from which it is shown: 0 always, 1 in the full report, 2 with reasons and sources."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Block:
     """One entry of a section."""
 
@@ -68,7 +69,7 @@ class Block:
             yield from block.leaves()
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Table:
     """Rows of text."""
 
@@ -76,7 +77,7 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Section:
     """A part of the report with a heading."""
 

@@ -1,13 +1,12 @@
 """How the environment and the libraries of the machine were installed."""
 
-from dataclasses import dataclass
-
 from kdoctor.commands.packages import Installer, installer_of
 from kdoctor.commands.system import Manager, manager_of
 from kdoctor.facts import Facts, Host, Libraries, Packages, Target
+from kdoctor.records import record
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Installation:
     """What a rollback must know of the machine besides its drift."""
 

@@ -2,7 +2,7 @@
 
 import os
 import platform
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from kdoctor.checklist.plan import scenarios_to_run
 from kdoctor.checklist.policy import decisions
@@ -20,6 +20,7 @@ from kdoctor.history.location import is_off
 from kdoctor.lock.document import Lock
 from kdoctor.lock.drift import drift
 from kdoctor.lock.facts import recorded_facts
+from kdoctor.records import record
 from kdoctor.report.phrases import instant
 from kdoctor.rollback.decisions import with_steps
 from kdoctor.rollback.installers import Installation, read_installation
@@ -97,7 +98,7 @@ def _here(result: Result, asked: str) -> Result:
     return replace(result, findings=tuple(findings))
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class _Past:
     """The last passing run."""
 

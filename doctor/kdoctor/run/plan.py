@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -26,6 +26,7 @@ from kdoctor.lock.store import load_lock
 from kdoctor.matrix.load import load_matrix
 from kdoctor.matrix.model import VersionMatrix
 from kdoctor.model import Assumptions, Severity
+from kdoctor.records import record
 from kdoctor.run.log import warn
 from kdoctor.run.session import RequestedTraining
 from kdoctor.smoke.scenario import AddedTraining, Scenario, Strategy, Tier
@@ -34,7 +35,7 @@ from kdoctor.text.instants import problem_of
 _ONE_GPU = "single-gpu-keras"
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Plan:
     """What facts are judged by."""
 
@@ -75,7 +76,7 @@ class Plan:
         ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class RunOptions:
     """The options of a command that judges by a checklist."""
 

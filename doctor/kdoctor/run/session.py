@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from kdoctor.facts import Environment, Facts, Gpus, GpuSampling, SmokeRun, SmokeRuns, TensorFlowBuild, Unavailable
@@ -15,6 +14,7 @@ from kdoctor.probes.collector import Collection
 from kdoctor.probes.probe import Context, Probe
 from kdoctor.probes.process.child import Children, ChildrenEnded
 from kdoctor.probes.target import choose_target
+from kdoctor.records import record
 from kdoctor.run.interrupts import treat_ends_as_interrupts
 from kdoctor.run.log import warn
 from kdoctor.run.progress import bar, progress
@@ -26,7 +26,7 @@ Note = Callable[[str], None]
 """Takes a short text about the current step."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class RequestedTraining:
     """A scenario to train, and what to train it on."""
 
@@ -37,7 +37,7 @@ class RequestedTraining:
     """A folder for the files of the cases; None keeps nothing."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Collected:
     """The facts of a run, and how they were collected."""
 

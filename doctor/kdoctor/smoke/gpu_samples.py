@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from kdoctor.facts.sampling import CaseUse, EventTime, GpuSeries, GpuUse, SampledGpu, Spread
+from kdoctor.records import record
 
 AVERAGED_S = 1.0
 """Time before a sample over which the driver averages utilization (nvmlDeviceGetUtilizationRates)."""
@@ -24,7 +25,7 @@ _MAX_INTERVALS = 2.0
 Reading = Mapping[str, float]
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class CaseNow:
     """The running case, in seconds of the caller's clock."""
 

@@ -1,9 +1,11 @@
 """The definition of a smoke scenario."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
+
+from kdoctor.records import record
 
 ScenarioKind = Literal["baseline", "edge-case", "failure-path"]
 
@@ -33,7 +35,7 @@ Framework = Literal["tensorflow", "jax", "torch"]
 ``torch`` Keras 3 on torch. If one of the two is not installed, its cases run without it and report that."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Scenario:
     """A small training with one or more cases, each in a separate process.
 
@@ -84,7 +86,7 @@ class Scenario:
         return replace(self, settings=tuple(settings.items()), deadline_s=self.deadline_s + max(0.0, longer))
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class AddedTraining:
     """A scenario that the options of a plugin ask for (entry point ``kdoctor.options``)."""
 

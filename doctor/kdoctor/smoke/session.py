@@ -16,6 +16,7 @@ from kdoctor.probes.process.child import ChildEnd, ChildrenEnded
 from kdoctor.probes.process.launch import program_argv
 from kdoctor.probes.process.records import RecordError, build
 from kdoctor.probes.process.run_folder import run_folder
+from kdoctor.records import record
 from kdoctor.smoke.gpu_sampler import Sampler
 from kdoctor.smoke.scenario import Framework, Scenario
 from kdoctor.text.lists import some
@@ -41,7 +42,7 @@ _START_S = 5.0
 """Seconds that the interpreter gets beyond the deadline of the import, which the runner keeps itself."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class SmokeSettings:
     """Devices and processes of the trainings."""
 
@@ -60,7 +61,7 @@ class SmokeSettings:
     """A folder for the events, error output and stacks of every case; None keeps nothing."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class SmokeEvent:
     """An event of a smoke run, for progress."""
 
@@ -74,7 +75,7 @@ class SmokeEvent:
 OnEvent = Callable[[SmokeEvent], None]
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class _Imported:
     """The versions that the runner imported."""
 
@@ -85,7 +86,7 @@ class _Imported:
     import_s: float | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class _CaseRecord:
     """An event of a case."""
 

@@ -6,7 +6,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -18,6 +17,7 @@ from kdoctor.errors import UsageError, did_you_mean_file
 from kdoctor.facts import FactGroup, Facts, Unavailable
 from kdoctor.facts.plausible import plausible
 from kdoctor.inputs import read_bounded
+from kdoctor.records import record
 from kdoctor.snapshot.redaction import Redaction
 from kdoctor.text.instants import parse_instant, problem_of
 from kdoctor.text.kinds import describe_kind
@@ -35,7 +35,7 @@ class SnapshotError(UsageError):
     """A snapshot cannot be read."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Snapshot:
     """The facts of one machine at one time."""
 

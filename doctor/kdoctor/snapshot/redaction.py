@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import getpass
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
+from kdoctor.records import record
 from kdoctor.text.secrets import mask, mask_variable
 
 USER = "<user>"
@@ -26,7 +26,7 @@ _OTHER_HOME = re.compile(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Redaction:
     """The user whose data is removed."""
 

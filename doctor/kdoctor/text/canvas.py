@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TextIO
 
+from kdoctor.records import record
 from kdoctor.text.wrap import WIDTH
 
 _NARROWEST, _WIDEST = 40, 120
@@ -14,7 +14,7 @@ SCREEN = 30
 """Lines that a short report or answer does not exceed."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Canvas:
     """What a renderer for people may use."""
 

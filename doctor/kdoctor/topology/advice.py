@@ -6,10 +6,10 @@ https://www.tensorflow.org/api_docs/python/tf/distribute/ReductionToOneDevice.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
+from kdoctor.records import record
 from kdoctor.topology.choice import Choice
 from kdoctor.topology.layout import Layout, Place
 
@@ -19,7 +19,7 @@ _CUBE_MESH = 8
 """GPUs of a hybrid cube mesh (DGX-1), for which TensorFlow's hierarchical copy was written."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Advice:
     """The argument for ``MirroredStrategy(cross_device_ops=...)``."""
 

@@ -1,12 +1,12 @@
 """Which GPUs to use for N replicas. All sets are compared."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from math import comb
 from operator import attrgetter
 
 from kdoctor.errors import UsageError
+from kdoctor.records import record
 from kdoctor.text.lists import counted
 from kdoctor.topology.layout import Layout, Link
 
@@ -16,7 +16,7 @@ MOST_GPUS = 16
 _quality = attrgetter("quality")
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Choice:
     """The GPUs to use for a number of replicas."""
 

@@ -1,10 +1,10 @@
 """GPUs and what connects them, from the facts of NVML and of the kernel's PCI tree."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 from kdoctor.facts import Gpu, GpuPair, Gpus, PciDevice, PciDevices, link_gbs
+from kdoctor.records import record
 
 LEVELS = ("SYS", "NODE", "PHB", "PXB", "PIX", "internal")
 """PCIe distances as in ``nvidia-smi topo -m``, the farthest first."""
@@ -16,7 +16,7 @@ _IDLE_FROM = 8
 """P-states from here on are idle. Links may then be narrower."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Link:
     """What connects two GPUs."""
 
@@ -54,7 +54,7 @@ class Link:
         return (0, self.gbs or 0.0, near, 0 if self.blocked else 1)
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Place:
     """A GPU and where it is."""
 
@@ -73,7 +73,7 @@ class Place:
         return bool(self.gpu.mig_mode)
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Layout:
     """All GPUs of a machine and every pair of them."""
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from kdoctor.facts import Host, PciBridge
+from kdoctor.records import record
 from kdoctor.topology.layout import Layout, Place
 
 _UNKNOWN_LAST = 1 << 16
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Branch:
     """A part of the machine and what is below it."""
 

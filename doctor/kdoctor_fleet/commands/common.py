@@ -8,7 +8,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -26,6 +26,7 @@ from kdoctor.facts import Facts
 from kdoctor.lock.record import expectations_of
 from kdoctor.model import Severity
 from kdoctor.output import Outputs, check_writable, parse_outputs, write_atomically
+from kdoctor.records import record
 from kdoctor.report.json import make_document
 from kdoctor.run.assemble import build_report
 from kdoctor.run.log import style, warn
@@ -55,7 +56,7 @@ FleetChecklistOption = Annotated[
 FleetFormatOption = Annotated[str | None, format_option(FORMATS)]
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Delivery:
     """How to judge the reports, and where the fleet's report goes. Wrong options are found before anything runs."""
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from tempfile import SpooledTemporaryFile
 
 from kdoctor.errors import UsageError
+from kdoctor.records import record
 from kdoctor.text.sanitize import clean
 from kdoctor_fleet.launch.engine import GRACE_S, Ended, Engine, InterruptedRunError
 from kdoctor_fleet.node_report import MOST_BYTES
@@ -28,7 +29,7 @@ Command = Callable[[str, float], Sequence[str]]
 """The command for a node, from its name and its limit in seconds."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Limits:
     """How many nodes at once, and for how long."""
 
@@ -39,7 +40,7 @@ class Limits:
     """For all nodes; None if only the nodes have a limit."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Answer:
     """What came of asking a node."""
 

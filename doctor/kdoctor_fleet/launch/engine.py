@@ -4,12 +4,12 @@ import os
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from kdoctor.errors import UsageError
 from kdoctor.probes.process.child import ChildEnd, Children, ChildrenEnded
 from kdoctor.probes.process.readers import Take
+from kdoctor.records import record
 from kdoctor_fleet.exclusion import Engine as Words
 
 GRACE_S = 5.0
@@ -24,7 +24,7 @@ class InterruptedRunError(Exception):
     """The run was interrupted: nothing is started any more, and what runs is ended."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Ended:
     """How the command ended on a node."""
 

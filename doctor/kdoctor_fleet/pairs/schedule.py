@@ -8,9 +8,10 @@ second proven node, because the first may be the other end of a bad link.
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
+from kdoctor.records import record
 from kdoctor_fleet.facts import BadLink, BadNode, PairTests
 
 Pair = tuple[str, str]
@@ -24,7 +25,7 @@ _TO_SIGMA = 1.4826
 _MOST_DEVIATIONS, _LEAST_SHARE = 3.5, 0.5
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class WorkerOutcome:
     """What one node said about a training."""
 
@@ -44,7 +45,7 @@ class WorkerOutcome:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Trial:
     """A training over some nodes."""
 

@@ -4,9 +4,9 @@ import difflib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from kdoctor.records import record
 from kdoctor_lint.script import decode, is_notebook
 
 
@@ -47,7 +47,7 @@ def _cells(document: Any) -> list[dict[str, Any]]:
     return [cell for cell in cells if isinstance(cell, dict) and cell.get("cell_type") == "code"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Fixed:
     """A file, before and after its fixes."""
 

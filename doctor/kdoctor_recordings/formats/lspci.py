@@ -5,7 +5,6 @@ Sources: lspci(8); https://github.com/pciutils/pciutils for the format (``ls-cap
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from kdoctor.facts import PciBridge, PciDevice, PciDevices
@@ -15,6 +14,7 @@ from kdoctor.facts.pci import (
     ACS_SOURCE_VALIDATION,
     ACS_UPSTREAM_FORWARDING,
 )
+from kdoctor.records import record
 from kdoctor.text.lists import counted
 from kdoctor_recordings.formats.part import Part, Section, sysfs_bus_id
 
@@ -74,7 +74,7 @@ _NVIDIA = "10de"
 _NVIDIA_NAME = "NVIDIA Corporation"
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class _Block:
     bus_id: str
     kind: str

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from kdoctor.facts import FactGroup
+from kdoctor.records import record
 from kdoctor_recordings.facts import UnreadLine
 
 Kind = Literal[
@@ -47,7 +48,7 @@ def sysfs_bus_id(text: str) -> str | None:
     return f"{domain:04x}:{found['bus']}:{found['device']}.{found['function']}".lower()
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Section:
     """The part of a file that is one dump."""
 
@@ -73,7 +74,7 @@ class Section:
         return Part(kind=kind or self.kind, file=self.file, **fields)
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class GpuPart:
     """One GPU in one dump."""
 
@@ -92,7 +93,7 @@ class GpuPart:
     """Lines about it that kdoctor does not know."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class PairPart:
     """A pair of GPUs in one dump."""
 
@@ -101,7 +102,7 @@ class PairPart:
     errors: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Part:
     """The content of one dump."""
 

@@ -16,6 +16,7 @@ from packaging.utils import canonicalize_name
 from kdoctor.errors import UsageError
 from kdoctor.matrix.wheels.fatbins import Image, Place, read_images
 from kdoctor.probes.process.run_folder import run_folder
+from kdoctor.records import record
 from kdoctor_target.inspect.elf import ElfError, read_library
 from kdoctor_target.inspect.environment import read_build
 
@@ -41,7 +42,7 @@ _MANYLINUX = re.compile(r"manylinux_(\d+)_(\d+)_|manylinux(2014|2010)_")
 _LEGACY_GLIBC = {"2014": "2.17", "2010": "2.12"}
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class WheelFacts:
     """What a wheel states, and what is in it."""
 

@@ -8,9 +8,9 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from kdoctor.probes.process.readers import OnRecord, OutputReader, RawReader, RecordReader, TailReader, Take
+from kdoctor.records import record
 
 _INFORMATION = re.compile(r"\s*(?:I\d{4} |\d{4}-\d\d-\d\d [\d:.]+: I )")
 """Lines that TensorFlow writes in any run."""
@@ -25,7 +25,7 @@ class ChildrenEnded(Exception):  # noqa: N818 - an event, not an error
     """The run was interrupted: no further process is started."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class ChildEnd:
     """How a child process ended, and its output."""
 

@@ -1,12 +1,13 @@
 """Compares a section of facts over the nodes of a fleet: the odd nodes against the majority, or groups without one."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from kdoctor.check import Check, check, text_of
 from kdoctor.engine.report import Conclusion
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.records import record
 from kdoctor.text.lists import counted, grouped
 from kdoctor_fleet.facts import Fleet, FleetNode, Section
 
@@ -17,7 +18,7 @@ _NAMED = 3
 _EACH_ITS_OWN = Rollback.irreversible("each node had its own value, which is in its report")
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Difference:
     """One fact in which some nodes differ from the majority."""
 
@@ -30,7 +31,7 @@ class Difference:
     """The value of the majority."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class Comparison:
     """What is compared, and how differences are fixed."""
 

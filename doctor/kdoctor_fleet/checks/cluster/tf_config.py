@@ -1,9 +1,9 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from kdoctor.check import check
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
+from kdoctor.records import record
 from kdoctor.text.lists import counted, grouped, some
 from kdoctor_fleet.facts import Fleet, FleetNode, JobConfig
 
@@ -40,7 +40,7 @@ def tf_config(fleet: Fleet) -> Iterator[Outcome]:
         yield Evidence(subject=fleet.fold(cluster.names), observed=observed)
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class _Cluster:
     tasks: Mapping[str, str]
     """Task to address."""

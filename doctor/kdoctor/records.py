@@ -3,19 +3,16 @@
 A command makes some 270 of these classes, for which ``dataclass`` alone took a quarter of its processor time.
 """
 
+import sys
 from collections.abc import Callable
 from dataclasses import MISSING, Field, dataclass, field, fields
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-if TYPE_CHECKING:
-    from typing_extensions import dataclass_transform
+if sys.version_info >= (3, 11):
+    from typing import dataclass_transform
 else:
-
-    def dataclass_transform(**_: Any) -> Callable[[Any], Any]:
-        """What only a type checker needs."""
-        return lambda decorator: decorator
-
+    from typing_extensions import dataclass_transform
 
 _T = TypeVar("_T")
 

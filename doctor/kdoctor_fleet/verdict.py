@@ -96,8 +96,8 @@ def _why_unknown(nodes: Sequence[NodeNote]) -> str:
     reasons = Counter(node.reason for node in nodes if node.state not in (NodeState.PASSED, NodeState.FAILED))
     (reason, number), *others = reasons.most_common()
     if not others and number == 1:
-        return f"{next(node.name for node in nodes if node.reason == reason)}: {shorten(reason, _LONGEST)}"
-    return shorten(reason, _LONGEST) + (f": {counted(number, 'node')}" if others else "")
+        return f"{next(node.name for node in nodes if node.reason == reason)}: {reason}"
+    return reason + (f": {counted(number, 'node')}" if others else "")
 
 
 def _worst(causes: Sequence[Cause]) -> str:
@@ -105,4 +105,4 @@ def _worst(causes: Sequence[Cause]) -> str:
     if not errors:
         return ""
     more = f", and {counted(len(errors) - 1, 'more problem')}" if errors[1:] else ""
-    return f": {shorten(describe_problem(errors[0].problems[0]), _LONGEST)} ({errors[0].checks[0]}){more}"
+    return f": {describe_problem(errors[0].problems[0])} ({errors[0].checks[0]}){more}"

@@ -129,7 +129,8 @@ def own_job(  # noqa: PLR0913 - one parameter per option
             )
         return None
     if model is None or (data is None and ":" in model.partition(" ")[0]):
-        raise UsageError("--model and --data require each other", hint="Example: --model job:build --data job:read")
+        example = "Example: --model job:build --data job:read, or a script alone: --model train.py"
+        raise UsageError("a function of --model and --data require each other", hint=example)
     if data is not None and ".py " in f"{model} ":
         refuse_with("--model SCRIPT", model, {"--data": data}, why="A script brings its data")
     refuse_with("--data", data, {"--fit": fit}, why="It needs a script: --model train.py --fit 2")

@@ -14,6 +14,7 @@ from kdoctor.errors import UsageError, did_you_mean, did_you_mean_file
 from kdoctor.records import record
 from kdoctor.smoke.definition import define
 from kdoctor.smoke.scenario import AddedTraining
+from kdoctor.text.lists import some
 
 OWN_MODEL = "smoke.own-model"
 """The scenario's id. It runs only if a model is given."""
@@ -119,7 +120,8 @@ def checked_function(option: str, name: str) -> None:
     file = Path(*module.split("."))
     names = None if file.is_dir() else _names(file.with_suffix(".py"))
     if names is not None and function.partition(".")[0] not in names:
-        raise UsageError(f"{option}: {file}.py has no {function}{did_you_mean(function, names)}")
+        near = did_you_mean(function, names) or f"; it has {some(sorted(names)) or 'no function'}"
+        raise UsageError(f"{option}: {file}.py has no {function}{near}")
 
 
 def _names(file: Path) -> set[str] | None:

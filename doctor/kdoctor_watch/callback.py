@@ -192,7 +192,7 @@ class Watch:
         self._stopped = True
         try:
             saved = save(self.model, Path(self._settings.checkpoint or CHECKPOINT))
-            LOGGER.error("the training stops after step %d; checkpoint: %s", last, saved)
+            LOGGER.error("the training stops after step %d; checkpoint of this state: %s", last, saved)
         except Exception as error:  # noqa: BLE001 - a folder that cannot be written, for example
             LOGGER.error("the training stops after step %d; no checkpoint: %s", last, brief(error))
         with contextlib.suppress(AttributeError):

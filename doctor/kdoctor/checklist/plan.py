@@ -111,7 +111,7 @@ def _must_match(
         more = " and others" if len(elsewhere) > 1 else ""
         message = f"{option} {pattern}: checklist {checklist.name} does not contain {elsewhere[0].id}{more}"
         training = catalog.scenarios.get(elsewhere[0].scenario or "")
-        hint = f"To list its checks: kdoctor checklist show {checklist.name}"
+        hint = f"To run it, name it in full: --select {elsewhere[0].id}" if option == "--select" else None
         if training:
             where = "" if checklist.assumptions.expects_gpus else " --replicas 2"
             hint = f"To train it: {training.needs_options or f'kdoctor smoke {training.id}{where}'}"
@@ -119,7 +119,7 @@ def _must_match(
     known = [word for check in catalog.checks.values() for word in (check.id, check.family)]
     raise SelectionError(
         f"{option} {pattern}: no check matches{did_you_mean(pattern, known)}",
-        hint="Patterns are ids (gpu.free), families (gpu) or globs ('gpu.*'); see: kdoctor list",
+        hint="Patterns are ids (gpu.free), families (gpu) or globs ('gpu.*'), also of a --plugin; see: kdoctor list",
     )
 
 

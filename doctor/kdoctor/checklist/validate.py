@@ -194,7 +194,7 @@ def _stated(root: Node) -> set[str]:
 
 
 def _unknown(node: Node, noun: str, known: Iterable[str]) -> Problem:
-    return node.problem(f"unknown {noun} {node.value!r}{did_you_mean(node.value, known)}")
+    return node.problem(f"unknown {noun} {node.value!r}{did_you_mean(node.value, known) or '; does it need --plugin?'}")
 
 
 def _parameter(check: Check, name: str, node: Node) -> Iterator[Problem]:

@@ -17,7 +17,6 @@ from kdoctor.cli.stderr import (
     refuse_silent_exits,
     report_errors,
 )
-from kdoctor.commands.again import called_here
 from kdoctor.errors import did_you_mean
 from kdoctor.text.sanitize import clean
 from kdoctor.version import __version__
@@ -43,6 +42,9 @@ def _reported() -> Iterator[None]:
             word, *choices = _QUOTED.findall(message) if _NOT_AMONG in message else [""]
             message = message.replace("Input should be", "it must be").replace("a valid integer", "an integer")
             message = _PYDANTIC.sub("", message).rstrip(".") + did_you_mean(word, choices)
+            own = getattr(getattr(getattr(error, "ctx", None), "command", None), "params", ())
+            if hasattr(error, "option_name") and any("[-- " in str(param.metavar) for param in own):
+                message = f"{message}; to pass it on: -- {error.option_name}"
             error.message = clean(message)  # type: ignore[attr-defined]  # it repeats the arguments
         raise
 
@@ -160,7 +162,7 @@ app = typer.Typer(
     name="kdoctor",
     cls=_Commands,
     help="Check whether a multi-GPU Keras job can start on this machine.",
-    epilog=called_here(f"Start with: kdoctor check{'' if _has_driver() else ' --checklist cpu-smoke'}"),
+    epilog=f"Start with: kdoctor check{'' if _has_driver() else ' --checklist cpu-smoke'}",
     invoke_without_command=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Annotated
 
 import typer
-from packaging.version import VERSION_PATTERN
+from packaging.version import VERSION_PATTERN, parse
 
 from kdoctor.catalog.explanations import explanations
 from kdoctor.catalog.load import Catalog, load_catalog
@@ -146,15 +146,17 @@ def explain(
         lines = [shorten(f"{_INDENT}{one}: {title}", WIDTH) for one, title in [*names.items()][:_MOST_NAMED]]
         rest = len(names) - len(lines)
         lines += [f"{_INDENT}and {rest} more"] if rest else []
-        first = f"Nothing is called {' '.join(words)!r}. These mention it; to read one: kdoctor explain ID"
-        show("\n".join([*wrap(first), "", *lines, ""]))
+        first = [*wrap(f"Nothing is called {' '.join(words)!r}. These mention it:"), ""]
+        show("\n".join([*first, *lines, "", f"To read the first one: kdoctor explain {next(iter(names))}", ""]))
         raise typer.Exit(1)
     elif not (_is_name(name) or near):
         explain_text(name, known)
     else:
         begin = [one for one in sorted(known.names) if _is_code(name) and one.startswith(name)]
         near = near or (f"; there are {some(begin, _SHOWN)}" if begin else did_you_mean(name, known.names))
-        raise UsageError(f"nothing is called {' '.join(words)!r}{near}", hint="To list them: kdoctor list")
+        raise UsageError(
+            f"nothing is called {' '.join(words)!r}{near}", hint="To list them (or --plugin): kdoctor list"
+        )
 
 
 def _line_of_report(text: str, known: Known) -> str:
@@ -172,14 +174,15 @@ def _line_of_report(text: str, known: Known) -> str:
 def _mentioning(word: str, known: Known) -> dict[str, str]:
     """Titles of the checks, and symptoms of the known failures, whose text has that word, by their ids.
 
-    Those that have it in the title or in the id come first.
+    Those whose id begins with it come first, then those that have it in the title or in the id.
     """
     texts = {check.id: (check.title, check.why, check.remedy) for check in known.catalog.checks.values()}
     for failure in known.failures.by_id.values():
         texts[failure.id] = (failure.symptom, failure.cause, " ".join(fix.do for fix in failure.fix))
     wanted = re.compile(rf"\b{re.escape(word)}\b", re.IGNORECASE)
     found = [(name, text[0]) for name, text in texts.items() if wanted.search(" ".join(text))]
-    return dict(sorted(found, key=lambda pair: not wanted.search(" ".join(pair).replace("_", " "))))
+    said = {name: f"{name} {title}".replace("_", " ") for name, title in found}
+    return dict(sorted(found, key=lambda pair: (not wanted.match(said[pair[0]]), not wanted.search(said[pair[0]]))))
 
 
 def _words(name: str) -> str:
@@ -239,9 +242,12 @@ def _in_matrix(name: str, matrix: VersionMatrix) -> Iterator[str]:
     for feature, row in matrix.features.items():
         if name in _names_of(feature, row.title):
             yield explain_feature(feature, matrix)
-    release = re.fullmatch(rf"(keras|tf[-_]keras)(?:[ ]|==)({VERSION_PATTERN})", name, re.VERBOSE)
+    release = re.fullmatch(rf"(keras|tf[-_]keras)(?:(?:[ ]|==)({VERSION_PATTERN}))?", name, re.VERBOSE)
     if release:
-        yield explain_keras(release[1].replace("-", "_"), release[2], matrix)
+        package = release[1].replace("-", "_")
+        measured = {parse(one) for row in matrix.keras_features if row.package == package for one in row.releases}
+        newest = max(measured, key=lambda one: (not one.is_prerelease, one))
+        yield explain_keras(package, release[2] or str(newest), matrix)
 
 
 def _names_of(feature: str, title: str) -> tuple[str, ...]:

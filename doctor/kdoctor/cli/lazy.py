@@ -1,7 +1,7 @@
 """A command group that imports a command when it runs (click's documented pattern for lazy subcommands)."""
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property, partial
@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from kdoctor.commands.again import called_here
 from kdoctor.errors import UsageError
 from kdoctor.plugins.installed import load, named, origin_of
 from kdoctor.text.lists import counted
@@ -94,9 +95,18 @@ class LazyCommand:
         return TyperCommand(name, help=self.help, rich_help_panel=panel, hidden=self.place == "hidden")
 
 
+def _with_example(command: Any, shown: Callable[..., None], ctx: Any, formatter: Any) -> None:
+    """The help, whose example is one line as it can be pasted here: rich wraps it."""
+    command.epilog, example = None, command.epilog
+    shown(ctx, formatter)
+    command.epilog = example
+    typer.echo(f" {called_here(example or '')}")
+
+
 def _without_types(command: Any) -> Any:
     """The command, and those below it, whose help shows no Python types and wraps each paragraph."""
     asked = command.get_params
+    command.format_help = partial(_with_example, command, command.format_help)
     command.help = "\n\n".join(" ".join(part.split()) for part in (command.help or "").split("\n\n"))
 
     def get_params(ctx: Any) -> Any:
@@ -163,6 +173,7 @@ class LazyGroup(TyperGroup):
     def __init__(self, **attrs: Any) -> None:
         super().__init__(**attrs)
         # Placeholders with the help text. resolve_command imports the command itself.
+        self.format_help = partial(_with_example, self, super().format_help)  # type: ignore[method-assign]
         self.commands = {
             name: command.placeholder(name, is_long=self.extensible) for name, command in self.lazy_commands.items()
         }

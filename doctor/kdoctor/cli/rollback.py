@@ -2,7 +2,7 @@
 
 import os
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,14 +19,15 @@ from kdoctor.cli.conflicts import SNAPSHOT_IS_USED, refuse_with
 from kdoctor.cli.deliver import show_report, wrote
 from kdoctor.cli.options import option
 from kdoctor.cli.stderr import show
+from kdoctor.commands.shell import quoted
 from kdoctor.errors import UsageError, did_you_mean, did_you_mean_file
 from kdoctor.facts import Facts, Target
-from kdoctor.history.last_passing import NAME_ANOTHER, Series, last_passing
+from kdoctor.history.last_passing import Series, last_passing
 from kdoctor.history.location import history_file
 from kdoctor.history.store import opened
 from kdoctor.lock.document import Lock
 from kdoctor.lock.facts import recorded_facts
-from kdoctor.lock.store import load_lock
+from kdoctor.lock.store import SUFFIX, load_lock
 from kdoctor.output import write_atomically
 from kdoctor.probes.process.child import Children
 from kdoctor.probes.process.run_folder import run_folder
@@ -89,7 +90,8 @@ def rollback(
     catalog = load_catalog(plugin or ())
     chosen = load_checklist(checklist, catalog)
     facts = collect(catalog, snapshot, python, timeout).facts if snapshot else None
-    place, lock = _find_lock(chosen, to, lambda: _interpreter(facts, python), is_here=snapshot is None)
+    asked = quoted("--checklist", chosen.asked_as, *(("--snapshot", str(snapshot)) if snapshot else ()))
+    place, lock = _find_lock(chosen, to, lambda: _interpreter(facts, python), asked, catalog.checklists)
     if verify:
         raise typer.Exit(_verify(lock, chosen, catalog, python, timeout))
     if facts is None:
@@ -106,7 +108,7 @@ def rollback(
 
 
 def _find_lock(
-    checklist: Checklist, to: str | None, interpreter: Callable[[], str], *, is_here: bool
+    checklist: Checklist, to: str | None, interpreter: Callable[[], str], asked: str, shipped: Collection[str]
 ) -> tuple[str, Lock]:
     """The name of the record to restore, and the record.
 
@@ -114,7 +116,8 @@ def _find_lock(
         checklist: the checklist that was recorded.
         to: the value of ``--to``.
         interpreter: finds the examined interpreter, for a record of the history.
-        is_here: whether this machine is restored, whose state can be recorded.
+        asked: the options that name the state, for commands.
+        shipped: the checklists that a command can name.
 
     Raises:
         UsageError: no record was found.
@@ -129,12 +132,15 @@ def _find_lock(
         if lock is not None:
             return str(place), lock
         missing = f"{place} does not exist, and "
+        if beside := next((name for name in shipped if not to and Path(f"{name}{SUFFIX}").exists()), None):
+            hint = f"To restore {beside}{SUFFIX}: kdoctor rollback --checklist {beside}"
+            raise UsageError(f"{place} does not exist", hint=hint)
     series = Series(host=platform.node(), checklist=checklist.name, target=interpreter())
     with opened(history_file(os.environ), create=False) as connection:
         try:
-            return last_passing(connection, series, checklist.asked_as)
+            return last_passing(connection, series, asked, shipped)
         except UsageError as error:
-            raise UsageError(f"{missing}{error.message}", hint=error.hint if is_here else NAME_ANOTHER) from error
+            raise UsageError(f"{missing}{error.message}", hint=error.hint) from error
 
 
 def _interpreter(facts: Facts | None, python: str | None) -> str:

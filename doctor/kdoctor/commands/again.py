@@ -26,7 +26,7 @@ CORE_COMMANDS = frozenset((
 ))  # fmt: skip
 """Those of the core. The others are entry points."""
 _CALL = re.compile(
-    r"kdoctor(?= ([a-z]+)\b)(?:(?<=: kdoctor)(?<!^kdoctor: kdoctor)|(?<=[`(]kdoctor)"
+    r"kdoctor(?= ([a-z]+)\b)(?:(?<=: kdoctor)(?<!^kdoctor: kdoctor)|(?<=[`(]kdoctor)|(?<=&& kdoctor)"
     r"|(?<=^  kdoctor)|(?<=^ {4}kdoctor)|(?<=^ {6}kdoctor))",
     re.MULTILINE,
 )

@@ -15,6 +15,7 @@ from kdoctor.lock.record import expectations_of
 from kdoctor.lock.store import load_lock, lock_path
 from kdoctor.probes.process.child import ChildEnd
 from kdoctor.records import record
+from kdoctor.text.lists import some
 
 Git = Callable[[Sequence[str]], "ChildEnd"]
 """Runs git with these arguments."""
@@ -91,7 +92,8 @@ class _Tree:
             has_origin = "origin" in self._run(["-C", str(self._top), "remote"]).chatter.split()
             wanted = "BRANCH" if branch == revision else quoted(branch)
             hint = f"In a shallow clone, fetch it first: git fetch origin {wanted}" if has_origin else None
-            raise UsageError(f"--base {revision}: unknown revision{did_you_mean(branch, names)}", hint=hint)
+            near = did_you_mean(branch, names) or f"; there are {some(names)}"
+            raise UsageError(f"--base {revision}: unknown revision{near}", hint=hint)
         self._commit = commit.chatter.strip()
 
     def size(self, path: Path) -> int | None:

@@ -4,8 +4,9 @@ import hashlib
 import platform
 import sqlite3
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
+from pathlib import Path
 
 from kdoctor.commands.shell import quoted
 from kdoctor.errors import UsageError
@@ -15,10 +16,8 @@ from kdoctor.lock.document import Lock, loads, text_of
 from kdoctor.records import record
 from kdoctor.text.lists import counted
 
-_RECORD = "Name another checklist with --checklist, a lock with --to, or record one: kdoctor checklist record {}"
-NAME_ANOTHER = "Name another checklist with --checklist, or a lock with --to."
-_CHECK = "Name another checklist with --checklist, or see what fails: kdoctor check --checklist {}"
-_ROLLBACK = "To name its environment: kdoctor rollback --checklist {} --to last-passing"
+_CHECK = "To see what fails: kdoctor check {}"
+_ROLLBACK = "To name its environment: kdoctor rollback {} --to last-passing"
 
 
 @record
@@ -42,8 +41,12 @@ def keep_lock(connection: sqlite3.Connection, run: int, lock: Lock) -> None:
     connection.execute("INSERT INTO green VALUES (?, ?)", (run, digest))
 
 
-def last_passing(connection: sqlite3.Connection, series: Series, asked_as: str = "") -> tuple[str, Lock]:
+def last_passing(
+    connection: sqlite3.Connection, series: Series, asked: str = "", shipped: Collection[str] = ()
+) -> tuple[str, Lock]:
     """The name of the last passing run of a series that was not narrowed (others keep no lock), and what it found.
+
+    Commands name it by the options ``asked``, and another checklist only if it is ``shipped``.
 
     Raises:
         UsageError: there is none, and why.
@@ -56,12 +59,12 @@ def last_passing(connection: sqlite3.Connection, series: Series, asked_as: str =
     ).fetchone()
     if row is None:
         message, hint = _why_none(connection, series)
-        raise UsageError(message, hint=f"{_other_passing(connection, series)}{hint.format(quoted(asked_as))}")
+        raise UsageError(message, hint=_other_passing(connection, series, shipped) or hint.format(asked))
     name = f"run {row[0]} of the history"
     try:
         text = zlib.decompress(row[2])
     except (zlib.error, TypeError) as error:
-        raise UsageError(f"{name} is damaged: {error}", hint=_RECORD.format(quoted(asked_as))) from error
+        raise UsageError(f"{name} is damaged: {error}", hint=_CHECK.format(asked)) from error
     return name, loads(text, name).model_copy(update={"recorded": row[1]})
 
 
@@ -94,12 +97,13 @@ def _of_last_passing(environ: Mapping[str, str], column: str, where: Mapping[str
     return ""  # a broken history is reported when the run is recorded
 
 
-def _other_passing(connection: sqlite3.Connection, series: Series) -> str:
-    row = connection.execute(
-        "SELECT id, checklist FROM runs JOIN green ON run = id WHERE host = ? AND target = ? ORDER BY id DESC LIMIT 1",
+def _other_passing(connection: sqlite3.Connection, series: Series, shipped: Collection[str]) -> str:
+    rows = connection.execute(
+        "SELECT checklist FROM runs JOIN green ON run = id WHERE host = ? AND target = ? ORDER BY id DESC",
         (series.host, series.target),
-    ).fetchone()
-    return f"The last run here that passed ({row[0]}) was of {row[1]}. " if row else ""
+    )
+    command = "kdoctor rollback --checklist {} --to last-passing"
+    return next((f"To restore the last passing run: {command.format(name)}" for (name,) in rows if name in shipped), "")
 
 
 def _why_none(connection: sqlite3.Connection, series: Series) -> tuple[str, str]:
@@ -111,7 +115,7 @@ def _why_none(connection: sqlite3.Connection, series: Series) -> tuple[str, str]
     ).fetchall()
     name = series.checklist
     if not runs:
-        return f"the history has no run of {name} on this host", _RECORD
+        return f"the history has no run of {name} on this host", _CHECK
     passing = [run for run in runs if run[4] == "pass"]
     if not passing:
         return f"the history has {counted(len(runs), 'run')} of {name} on this host, and none passed", _CHECK
@@ -119,11 +123,10 @@ def _why_none(connection: sqlite3.Connection, series: Series) -> tuple[str, str]
     closest = of_target or passing
     number, started_at, target, scope, _ = next((run for run in closest if not run[3]), closest[0])
     run = f"the last passing run of {name} ({number}"
-    narrowed = NAME_ANOTHER if "--gpus" in scope else _CHECK  # a lock is recorded with the checklist's number of GPUs
     if not of_target:
         there = f"{_ROLLBACK} --python {quoted(target).replace('{', '{{').replace('}', '}}')}"
-        return f"{run}) examined {target}, not {series.target}", narrowed if scope else there
+        return f"{run}) examined {target}, not {series.target}", _CHECK if scope or not Path(target).exists() else there
     if scope:
-        return f"{run}) was narrowed by {scope}", narrowed
+        return f"{run}) was narrowed by {scope}", _CHECK
     older = f"{run}, {started_at}) was recorded by an older kdoctor, without the values that a rollback needs"
-    return f"{older}; the next passing run will have them", _RECORD
+    return f"{older}; the next passing run will have them", _CHECK

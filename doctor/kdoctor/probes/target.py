@@ -179,7 +179,9 @@ def _from_option(option: str, environ: Mapping[str, str]) -> str:
         if python is None:
             if gone := missing_python(path):
                 raise TargetError(f"--python {option}: {gone}", hint=_link_again(path, environ))
-            raise TargetError(f"--python {option}: no Python in this folder (expected {', '.join(PYTHONS[:2])})")
+            inside = next((path / name for name in (".venv", "venv", "env") if environment_python(path / name)), None)
+            near = f"; did you mean {str(inside)!r}?" if inside else f" (expected {', '.join(PYTHONS[:2])})"
+            raise TargetError(f"--python {option}: no Python in this folder{near}")
         return python
     if path.name == option:
         found = shutil.which(option, path=environ.get("PATH", os.defpath))

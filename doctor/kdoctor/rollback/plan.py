@@ -57,7 +57,7 @@ def plan_rollback(lock: Lock, now: Recorded, installation: Installation, shown: 
         schema_="kdoctor/rollback/v1",
         lock=shown,
         recorded=lock.recorded,
-        caution=_caution(lock, now),
+        caution=caution(lock, now),
         steps=tuple(steps),
         by_hand=(*by_hand, *hardware(by_section)),
         unread=found.unread,
@@ -65,7 +65,7 @@ def plan_rollback(lock: Lock, now: Recorded, installation: Installation, shown: 
     )
 
 
-def _caution(lock: Lock, now: Recorded) -> str | None:
+def caution(lock: Lock, now: Recorded) -> str | None:
     """Locks record no paths, so only the packages show that a lock is of another environment."""
     here, there = now.facts.get("packages", {}), lock.facts.get("packages", {})
     differ = [name for name in {**here, **there} if here.get(name) != there.get(name)]

@@ -24,7 +24,8 @@ from kdoctor.records import record
 from kdoctor.report.phrases import instant
 from kdoctor.rollback.decisions import with_steps
 from kdoctor.rollback.installers import Installation, read_installation
-from kdoctor.rollback.plan import plan_rollback
+from kdoctor.rollback.plan import caution, plan_rollback
+from kdoctor.run.log import warn
 from kdoctor.run.measured import gpu_layout, gpu_work, trainings, visible_gpus
 from kdoctor.run.node_facts import shared_facts
 from kdoctor.run.plan import Plan
@@ -133,10 +134,12 @@ def _compare(report: Report, collected: Collected, plan: Plan, past: _Past) -> R
     if past.lock is not None:
         now = recorded_facts(facts, identifiers=past.lock.identifiers)
         drifted = drift(past.lock, now, report.results, past.name)
+        if other := caution(past.lock, now):
+            warn(f"kdoctor: {past.name}: {other}")
         if report.decisions:
             installation = read_installation(facts)
             undo = plan_rollback(past.lock, now, installation, past.name, plan.checklist.asked_as)
-            command = _rollback_command(plan, installation, past.to) if undo.steps and not undo.caution else ""
+            command = _rollback_command(plan, installation, past.to) if undo.steps and not other else ""
     return replace(
         report,
         drift=drifted,

@@ -193,9 +193,7 @@ def _visible_gpus(facts: Facts) -> int | Unavailable:
         return Unavailable(unavailable=f"the number of GPUs is unknown: {why}")
     if not gpus.devices:
         why = "the driver lists no GPU" if gpus.state == "ready" else f"NVML: {gpus.state}"
-        return Unavailable(
-            unavailable=f"there is no GPU to train on ({why}); the checklist cpu-smoke trains on the CPU"
-        )
+        return Unavailable(unavailable=f"there is no GPU ({why}); to train on the CPU, add --checklist cpu-smoke")
     environment = facts.get(Environment)
     if not isinstance(environment, Environment):
         return len(gpus.devices)

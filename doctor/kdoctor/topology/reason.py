@@ -88,11 +88,8 @@ def _known(choice: Choice) -> Iterator[str]:
             yield _compared(slowest, best)
     if unknown:
         total = counted(len(choice.all_pairs), "pair")
-        yield f"Other GPUs may be faster: {unknown} of the {total} of this machine {_are(unknown)} unknown."
-
-
-def _are(number: int) -> str:
-    return "is" if number == 1 else "are"
+        are = "is" if unknown == 1 else "are"
+        yield f"Other GPUs may be faster: {unknown} of the {total} of this machine {are} unknown."
 
 
 def _compared(slowest: Link, best: Link) -> str:

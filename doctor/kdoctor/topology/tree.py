@@ -40,8 +40,8 @@ def grow(layout: Layout, host: Host | None = None) -> tuple[Branch, ...]:
 
 def _numa_nodes(places: Sequence[Place]) -> Iterable[Branch]:
     for node, members in groupby(places, key=lambda place: place.numa_node):
-        label = "NUMA node unknown" if node is None else f"NUMA node {node}"
-        yield Branch(label=label, children=tuple(_below(list(members), 0)))
+        children = tuple(_below(list(members), 0))
+        yield from children if node is None else [Branch(label=f"NUMA node {node}", children=children)]
 
 
 def _below(places: Sequence[Place], depth: int) -> Iterable[Branch]:

@@ -117,7 +117,9 @@ class Data:
         if self.kind == "arrays":
             return _slices(self._value, self._batch_size)
         if not self._own:
-            raise _UsesUp("a generator can be read only once: pass the function that makes it, not its result")
+            raise _UsesUp(
+                "a generator can be read only once: use Dataset.from_generator, or name its function (--data)"
+            )
         return iter(self._value)
 
     def _read(self, batches: Iterator[Any], steps: int, facts: Facts) -> None:

@@ -65,8 +65,9 @@ def test_name_is_found_by_its_parts() -> None:
     assert kdoctor_here("explain", "the training hangs at start").returncode == 1
     mentioned = kdoctor_here("explain", "last batch")
     assert (mentioned.returncode, "nan_first_step" in mentioned.stdout) == (1, True)
-    *_, last = kdoctor_here("explain", "gradients").stdout.splitlines()
-    assert last.endswith(" more")
+    *_, more, _, last = kdoctor_here("explain", "NaN").stdout.splitlines()
+    assert (more.endswith(" more"), last.endswith(": kdoctor explain nan_first_step")) == (True, True)
+    assert kdoctor_here("explain", "Keras").stdout.startswith("keras 3.")
 
 
 def test_words_of_the_report_are_explained() -> None:

@@ -12,7 +12,7 @@ from helpers.locks import lock
 from helpers.reports import cpu_report, gpu_report
 from kdoctor.engine.report import Report
 from kdoctor.errors import UsageError
-from kdoctor.history.last_passing import NAME_ANOTHER, Series, find_lock, find_start, last_passing, last_target
+from kdoctor.history.last_passing import Series, find_lock, find_start, last_passing, last_target
 from kdoctor.history.record import keep
 from kdoctor.history.store import STEPS, opened
 from kdoctor.lock.document import Lock
@@ -36,7 +36,7 @@ def series(place: Path) -> Series:
 
 def last(place: Path, wanted: Series) -> tuple[str, Lock]:
     with opened(place, create=False) as connection:
-        return last_passing(connection, wanted)
+        return last_passing(connection, wanted, "-c x")
 
 
 def why_none(place: Path, wanted: Series) -> str:
@@ -87,7 +87,7 @@ def test_no_lock_is_recorded_for_another_number_of_gpus(place: Path, target: str
     kept(place, replace(cpu_report(), target="/opt/job/bin/python (Python 3.11.7)"), scope=scope)
     with pytest.raises(UsageError) as caught:
         last(place, replace(series(place), target=target))
-    assert str(caught.value.hint).endswith(NAME_ANOTHER)
+    assert "checklist record" not in str(caught.value.hint)
 
 
 @cases(("/opt/job/bin/python", "--no-smoke"), ("/else where/python", "--select gpu"))
@@ -95,7 +95,7 @@ def test_nothing_is_recorded_after_a_narrowed_run(place: Path, target: str, scop
     kept(place, replace(cpu_report(), target="/opt/job/bin/python (Python 3.11.7)"), scope=scope)
     with pytest.raises(UsageError) as caught:
         last(place, replace(series(place), target=target))
-    assert str(caught.value.hint).endswith("kdoctor check --checklist ''")
+    assert str(caught.value.hint).endswith("kdoctor check -c x")
 
 
 def test_missing_lock_names_the_closest_run(place: Path) -> None:
@@ -113,11 +113,13 @@ def test_missing_lock_names_the_closest_run(place: Path) -> None:
     assert f"cpu-smoke (3) examined {mine.target}, not /elsewhere/python" in reason
 
 
-def test_missing_lock_names_the_checklist_that_passed(place: Path) -> None:
+@cases(("cpu-smoke", "kdoctor rollback --checklist cpu-smoke --to last-passing"), ("node", "kdoctor check -c x"))
+def test_missing_lock_restores_a_shipped_checklist_that_passed(place: Path, shipped: str, command: str) -> None:
     kept(place, cpu_report(), lock())
-    with pytest.raises(UsageError) as caught:
-        last(place, replace(series(place), checklist="node"))
-    assert "(1) was of cpu-smoke" in str(caught.value.hint)
+    wanted = replace(series(place), checklist="node")
+    with pytest.raises(UsageError) as caught, opened(place, create=False) as connection:
+        last_passing(connection, wanted, "-c x", [shipped])
+    assert str(caught.value.hint).endswith(f": {command}")
 
 
 def test_passing_run_of_older_version_has_no_lock(place: Path) -> None:

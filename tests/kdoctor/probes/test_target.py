@@ -199,6 +199,9 @@ def test_folder_without_python_is_a_target_error(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match="no Python in this folder"):
         choose_target(str(tmp_path), {})
     folder = Path(sys.executable).parent
+    (tmp_path / ".venv").symlink_to(folder.parent)
+    with pytest.raises(TargetError, match=r"did you mean '.*/\.venv'\?"):
+        choose_target(str(tmp_path), {})
     assert Path(choose_target(f"{folder}/../bin/python", {}).python) == folder.resolve() / "python"
     assert Path(choose_target(str(folder), {}).python).parent == folder
 

@@ -114,7 +114,7 @@ def test_lost_gpus_are_named() -> None:
 
 
 def test_label_counts_the_links_that_are_active() -> None:
-    (branch,) = grow(machine({}, healthy.gpu(0, nvlinks=healthy.nvlinks(4, down=(1,)))))
+    (branch,) = grow(machine({}, healthy.gpu(0, nvlinks=healthy.nvlinks(4, down=(1,)), cpu_affinity=None)))
     (leaf,) = branch.children or (branch,)
     assert leaf.label.endswith(", NV3")
 

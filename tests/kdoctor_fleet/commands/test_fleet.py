@@ -165,6 +165,11 @@ def test_own_checklist_changes_severities(reports: Path, tmp_path: Path) -> None
     assert [cause["severity"] for cause in document["causes"]] == ["warning"]
 
 
+@pytest.mark.parametrize("command", ["manifest --image i", "run -w a"])
+def test_options_of_check_belong_after_the_dashes(command: str) -> None:
+    assert "to pass it on: -- --no-smoke" in kdoctor("fleet", *command.split(), "--no-smoke").stderr
+
+
 def test_help_lists_the_commands() -> None:
     found: Any = asked("--help")
     assert "merge" in found

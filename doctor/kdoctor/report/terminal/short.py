@@ -123,7 +123,7 @@ def _drawn(  # noqa: PLR0913 - the ways to save lines
         first, *others = block.findings
         more = f" (and {len(others)} more)" if others else ""
         lead = f"{page.sign(_mark(block))} "
-        name = f" ({block.id})" if block.id else ""
+        name = f" ({block.id})" if block.id else f": {block.fields[0].text}"  # why it could not be judged
         page.cut(f"{first}{more}{name}", lead=lead, lead_style=STYLES[_mark(block)])
         if number < fixed:
             _fix_in_one_line(page, block)

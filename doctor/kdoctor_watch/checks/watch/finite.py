@@ -6,10 +6,10 @@ from kdoctor.text.lists import counted, some
 from kdoctor_watch.facts import NotFinite, Watched
 
 _REMEDY = Remedy.change_code(
-    "Continue from a checkpoint of before that step with a lower learning rate or clipped gradients.",
+    "Examine the batch of that step. Start again from before it, with a lower learning rate or clipped gradients.",
     look=("kdoctor explain nan_loss",),
 )
-_ROLLBACK = Rollback.irreversible("training steps cannot be undone: continue from a checkpoint")
+_ROLLBACK = Rollback.irreversible("training steps cannot be undone: use an earlier checkpoint")
 _KINDS = {"log": "", "gradient": "gradient of ", "variable": "variable "}
 
 
@@ -21,7 +21,7 @@ def finite(watched: Watched) -> Iterator[Outcome]:
     so is each checkpoint that is written after it. Keras reports the mean over the epoch, so that the first step with a
     NaN is not visible afterwards. A gradient that is not finite makes its variable so in the same step; ``fit`` shows
     no gradients, so that only variables are read there, each time the replicas are compared.
-    Remedy: continue from a checkpoint of before the first step. Lower the learning rate, clip gradients, look at the
+    Remedy: start again from before the first such step. Lower the learning rate, clip gradients, look at the
     batch of that step, and use a loss scale with float16.
     Sources:
         https://www.tensorflow.org/api_docs/python/tf/debugging/enable_check_numerics

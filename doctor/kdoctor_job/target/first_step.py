@@ -121,7 +121,7 @@ class FirstStep:
         return result
 
     def is_over(self) -> bool:
-        """Whether a call has updated variables, or so many did not that none is awaited any more."""
+        """Whether a call has updated variables, or as many did not that none is awaited any more."""
         if self._updated_on or len(self.calls) >= _MOST_CALLS:
             return True
         return bool(self.calls) and any(not np.array_equal(one.numpy(), was) for one, was in self._before or [])

@@ -279,6 +279,4 @@ class Interpreter:
 def _key(value: Value) -> object:
     if isinstance(value, val.Number):
         return (value.value, value.names, value.counts, value.home)
-    if isinstance(value, val.Text):
-        return value.value
-    return id(value)
+    return value.value if isinstance(value, val.Text) else id(value)

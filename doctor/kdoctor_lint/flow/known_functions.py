@@ -58,9 +58,7 @@ def _len(call: Call) -> Value:
         return val.count_of(val.WORKERS)
     if isinstance(value, val.Many) and value.whole:
         return val.Number(len(value.items))
-    if value is val.LOCAL_DEVICES:
-        return val.count_of(val.DEVICES)
-    return UNKNOWN
+    return val.count_of(val.DEVICES) if value is val.LOCAL_DEVICES else UNKNOWN
 
 
 def _same(call: Call) -> Value:

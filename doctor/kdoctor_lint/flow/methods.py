@@ -92,15 +92,17 @@ _ON_BATCH = frozenset({"predict_on_batch", "train_on_batch", "test_on_batch"})
 _DISTRIBUTE = "experimental_distribute_dataset"
 _SAVES = frozenset({"save", "save_weights", "export"})
 _SCALAR_LOSSES = frozenset({"dice", "tversky"})  # Names of losses that return one number
+_APPLIES = frozenset({"apply_gradients", "apply"})
 _TRAINS = frozenset({"apply_gradients", "minimize", "train_on_batch"})
-_BUILDS = frozenset({"apply_gradients", "apply", "minimize", "build"})
+_BUILDS = _APPLIES | {"minimize", "build"}
 
 
 def method(call: Call, callee: val.Method) -> Value:
     """A method of an object that the script does not define."""
     trace = call.interpreter.trace
     trace.trains |= callee.name in {"compile", "fit"}
-    trace.applying |= {id(one.node) for one in call.interpreter.running if callee.name in _TRAINS}
+    applies = callee.name in _TRAINS or (callee.name == "apply" and isinstance(callee.receiver, val.Optimizer))
+    trace.applying |= {id(one.node) for one in call.interpreter.running if applies}
     handler = _BY_RECEIVER.get(callee.receiver.__class__) if callee.receiver is not val.NONE else None
     return UNKNOWN if handler is None else handler(call, callee.receiver, callee.name)
 
@@ -109,7 +111,7 @@ def update(call: Call, receiver: val.Made, name: str) -> Value:
     """An optimizer or a metric changes its variables, which must belong to the strategy in charge."""
     interpreter, trace = call.interpreter, call.interpreter.trace
     _applied(call, name)
-    if name == "apply_gradients" and not interpreter.in_replica:
+    if name in _APPLIES and not interpreter.in_replica:
         home = _home_of_step(call, receiver)
         around = frozenset(id(one.node) for one in interpreter.running)
         trace.stepped.append((call.site, home, interpreter.place, around))
@@ -133,8 +135,8 @@ def _home_of_step(call: Call, optimizer: val.Made) -> val.Strategy | None:
 def _applied(call: Call, name: str) -> None:
     """The gradients of one replica are summed and applied."""
     interpreter, given = call.interpreter, call.first
-    summed = interpreter.in_replica and name == "apply_gradients" and not call.args[1:] and not call.keywords
-    if summed and isinstance(given, val.Gradients):
+    is_summed = name == "apply" or (name == "apply_gradients" and not call.args[1:] and not call.keywords)
+    if interpreter.in_replica and is_summed and isinstance(given, val.Gradients):
         interpreter.trace.averaged += [(given.loss, interpreter.strategy)] if given.loss is not None else []
         interpreter.trace.clipped += [(given.clipped, interpreter.strategy)] if given.clipped is not None else []
 
@@ -169,10 +171,8 @@ def _strategy_method(call: Call, strategy: val.Strategy, name: str) -> Value:
 
 def _ignores_context(function: Function) -> bool:
     """Whether a function that makes a dataset does not use its only parameter."""
-    parameters = function.node.args.args
-    if len(parameters) != 1:
-        return False
-    return not any(isinstance(node, ast.Name) and node.id == parameters[0].arg for node in ast.walk(function.node))
+    names = [one.arg for one in function.node.args.args]
+    return len(names) == 1 and not any(isinstance(one, ast.Name) and one.id in names for one in ast.walk(function.node))
 
 
 def _run(call: Call, strategy: val.Strategy) -> Value:

@@ -244,8 +244,7 @@ class JobTraining:
     different_draws: tuple[str, ...] = ()
     """Random layers that drew different numbers on every replica."""
     draws_alike: bool | None = None
-    """Whether all numbers that the steps draw with ``tf.random``, in layers or not, are equal on two replicas; None if
-    none were seen."""
+    """Whether all numbers that steps draw with ``tf.random`` are equal on two replicas; None if none were seen."""
     numpy_draws: bool = False
     """Whether NumPy draws numbers when a step is traced, so that they are the same in every step."""
     undrawn: Mapping[str, str] = field(default_factory=dict)
@@ -341,6 +340,8 @@ class JobRun:
     """Other arguments of ``fit`` that the copies are trained with."""
     monitored: Mapping[str, str] | None = None
     """The class of the callback that monitors each number; None if own callbacks may add numbers."""
+    validation_unread: Reason = None
+    """Why ``validation_data`` was not read, so that the copies have none."""
     training: JobTraining | None = None
     step: JobStep | None = None
     """None if the script trains with ``fit``."""

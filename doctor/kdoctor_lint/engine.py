@@ -22,8 +22,8 @@ from kdoctor_lint.script import Script, read_script
 from kdoctor_lint.settings import NO_SETTINGS, Settings
 
 _KERAS_2 = re.compile(
-    r"TF_USE_LEGACY_KERAS|^[ \t]*[%!]\s*pip3? install\b.*\b(keras\s*(<\s*3|==\s*2)|"
-    r"tensorflow(-\w+)?\s*(<\s*2\.16|[<~=]=\s*(1\.|2\.(\d|1[0-5])(?!\d))))",
+    r"TF_USE_LEGACY_KERAS|^[ \t]*([%!]|RUN )\s*pip3? install\b.*\b(keras\s*(<\s*3|==\s*2)|"
+    r"tensorflow(-\w+)?\s*(<\s*2\.16|([<~=]=\s*|-)(1\.|2\.(\d|1[0-5])(?!\d))))",
     re.MULTILINE,
 )
 """What a script or a notebook with Keras 2 sets, or installs."""
@@ -103,8 +103,9 @@ def lint_script(
             programs = [script.body, *script.written.values()]
             legacy, near = bool(_KERAS_2.search("\n".join(script.lines))), tree or Tree(script.path)
             near.written = {name: ast.Module(body, []) for name, body in script.written.items()}
-            start = partial(analyze, legacy=legacy, neighbours=near, targets=settings.targets, entry=settings.entry)
-            traces = list(map(start, programs))
+            start = partial(analyze, legacy=legacy, neighbours=near, targets=settings.targets)
+            cells = script.body if script.cells or code.startswith("# Databricks notebook") else None
+            traces = [start(one, entry=settings.entry or (None if one is cells else "")) for one in programs]
             found += [finding for trace in traces for finding in _judged(script, trace, rules)]
         except Exception as error:  # noqa: BLE001 - one file never takes the results of the others
             found.append(_unanalyzed(script, error))

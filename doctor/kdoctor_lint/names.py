@@ -98,7 +98,9 @@ EXPORTS: Mapping[str, re.Pattern[str]] = {
 }
 """What ``from module import *`` certainly brings, for the modules that scripts import so."""
 
-MIRRORED = frozenset({"MirroredStrategy", "MultiWorkerMirroredStrategy"})
+WORKERS = frozenset({"MultiWorkerMirroredStrategy"})
+ALONE = "one worker"  # ``MultiWorkerMirroredStrategy`` in a single process
+MIRRORED = WORKERS | {"MirroredStrategy", ALONE}
 SYNCHRONOUS = MIRRORED | {"TPUStrategy", "CentralStorageStrategy"}
 """Strategies that divide each batch among their replicas."""
 SOME = frozenset({"some"})  # A strategy that the file does not show

@@ -58,8 +58,7 @@ def _renamed(name: str, now: str) -> Name:
     return Name(tuple(old[shared:]), tuple(new[shared:]))
 
 
-REMOVED: Mapping[str, Removed] = {entry.name: entry for entry in _entries()}
-"""Every entry by its name."""
+REMOVED: Mapping[str, Removed] = {entry.name: entry for entry in _entries()}  # Every entry by its name
 
 
 def removed_in(name: str) -> Removed | None:

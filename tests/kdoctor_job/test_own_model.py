@@ -127,6 +127,8 @@ dataset = tf.data.Dataset.from_tensor_slices((x, x[:, :1])).shuffle(64).batch(ba
 with strategy.scope():
     model = keras.Sequential([keras.Input((8,)), keras.layers.Dropout(0.3), keras.layers.Dense(1)])
     model.compile(keras.optimizers.SGD(0.1), "mse")
+    summed = {{"synchronization": tf.VariableSynchronization.ON_READ, "aggregation": tf.VariableAggregation.SUM}}
+    totals = [tf.Variable(tf.zeros(one.shape), trainable=False, **summed) for one in model.trainable_variables]
 
 def finite(loss):
     if tf.math.is_nan(loss):
@@ -155,6 +157,21 @@ def train(x, y):
 def train_all(batches):
     for x, y in batches:
         train(x, y)
+
+def add(x, y):
+    with tf.GradientTape() as tape:
+        loss = average(keras.losses.mean_squared_error(y, model(x, training=True)))
+    for total, one in zip(totals, tape.gradient(loss, model.trainable_variables)):
+        total.assign_add(one / 2)
+
+def apply():
+    model.optimizer.apply_gradients(zip(totals, model.trainable_variables))
+
+def add_up(batches):
+    for number, (x, y) in enumerate(batches):
+        strategy.run(tf.function(add), args=(x, y))
+        if number % 2:
+            strategy.run(apply)
 
 batches = strategy.experimental_distribute_dataset(dataset)
 try:
@@ -245,6 +262,7 @@ MEAN = "tf.reduce_mean"
 @cases(
     ("average", MEAN, RUN, "times those of one device"),
     ("average", "average", "train_all(batches)", None),
+    ("average", "average", "add_up(batches)", None),
     pytest.param(MEAN, MEAN, RUN, "they are 2 times those of one device", marks=pytest.mark.smoke_full),
     pytest.param("average", "average", "train_all(dataset)", "trains the same batch", marks=pytest.mark.smoke_full),
     pytest.param(

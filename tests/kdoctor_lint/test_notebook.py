@@ -32,10 +32,44 @@ def test_names_are_followed_across_cells(tmp_path: Path) -> None:
         ("%pip install -U 'keras<3'", 0),
         ("!pip install -q tensorflow==2.9.1", 0),
         ("!pip install tensorflow==2.16.1", 1),
+        ("%%writefile Dockerfile\nRUN pip install https://host.example/tensorflow-2.13.0-cp310-linux_x86_64.whl", 0),
     ],
 )
 def test_installed_keras_2_has_no_defects_of_keras_3(tmp_path: Path, command: str, found: int) -> None:
     assert len(lint([notebook(tmp_path / "a.ipynb", command, FIRST, SECOND, THIRD)]).findings) == found
+
+
+WORKERS = """import json, os
+import keras
+import tensorflow as tf
+%s
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+with strategy.scope():
+    model = keras.Sequential([keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+model.fit(data)
+model.save("model.keras")"""
+CONFIG = "os.environ['TF_CONFIG'] = json.dumps(config)"
+IN_FUNCTION = "def train():\n    " + WORKERS.partition("%s\n")[2].replace("\n", "\n    ")
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        (WORKERS % "", 0),
+        (WORKERS % CONFIG, 2),
+        (WORKERS % f"{CONFIG}\nos.environ.pop('TF_CONFIG', None)", 0),
+        ("%%writefile train.py\n" + WORKERS % "", 2),
+        ((WORKERS % "").replace("Strategy()", "Strategy(cluster_resolver=resolver)"), 2),
+        (f"import keras\nimport tensorflow as tf\n{IN_FUNCTION}\nspark.run(train)", 2),  # which is for its workers
+    ],
+)
+def test_notebook_without_tf_config_has_no_other_workers(tmp_path: Path, code: str, found: int) -> None:
+    assert len(lint([notebook(tmp_path / "a.ipynb", code)]).findings) == found
+    (tmp_path / "a.py").write_text(f"# Databricks notebook source\n{code}", encoding="utf-8")
+    assert "%%" in code or len(lint([str(tmp_path / "a.py")]).findings) == found
+    (tmp_path / "a.py").write_text(code, encoding="utf-8")
+    assert "%%" in code or len(lint([str(tmp_path / "a.py")]).findings) == 2
 
 
 def test_other_cells_are_linted_after_broken_one(tmp_path: Path) -> None:

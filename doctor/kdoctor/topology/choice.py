@@ -70,10 +70,10 @@ class Choice:
 def choose(layout: Layout, replicas: int) -> Choice:
     """The best set of that many GPUs.
 
-    GPUs in use are left out if there are enough others. The criteria, in this order: the fewest GPUs in MIG mode,
-    because a process sees one MIG instance; the fastest slowest pair, because it limits an all-reduce; the fewest
-    pairs across NUMA nodes; the sum of all pairs; the fewest narrow links; the lowest indices. An unknown pair
-    counts as slower than every known one.
+    GPUs in use, and those that fail a check, are left out if there are enough others. The criteria, in this order: the
+    fewest GPUs in MIG mode, because a process sees one MIG instance; the fastest slowest pair, because it limits an
+    all-reduce; the fewest pairs across NUMA nodes; the sum of all pairs; the fewest narrow links; the lowest indices.
+    An unknown pair counts as slower than every known one.
 
     Raises:
         UsageError: there are fewer usable GPUs, or more than ``MOST_GPUS``.

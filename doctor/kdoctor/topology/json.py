@@ -24,6 +24,7 @@ class TopologyGpu(Part):
     name: str | None
     numa_node: int | None
     lost: bool
+    failing: Annotated[bool, Field(description="Whether a check of severity error fails for it.")]
     narrow_link: str | None
 
 
@@ -96,6 +97,7 @@ def _gpu(place: Place) -> TopologyGpu:
         name=gpu.name,
         numa_node=place.numa_node,
         lost=place.lost,
+        failing=place.failing,
         narrow_link=place.narrow,
     )
 

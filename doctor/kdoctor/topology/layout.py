@@ -1,6 +1,6 @@
 """GPUs and what connects them, from the facts of NVML and of the kernel's PCI tree."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from itertools import combinations
 
 from kdoctor.facts import Gpu, GpuPair, Gpus, PciDevice, PciDevices, link_gbs
@@ -66,6 +66,8 @@ class Place:
     """The width of its PCIe link if it is below the maximum: ``x1 of x16``."""
     lost: bool
     """Whether the driver lost the GPU."""
+    failing: bool
+    """Whether a check of severity error fails for it."""
 
     @property
     def in_mig_mode(self) -> bool:
@@ -88,9 +90,10 @@ class Layout:
         return tuple(place for place in self.places if not place.lost)
 
     def candidates(self, replicas: int) -> tuple[Place, ...]:
-        """The GPUs to choose from: those that are not in use, if there are enough of them."""
+        """The GPUs to choose from: those that are not in use and do not fail, if there are enough of them."""
         idle = tuple(place for place in self.usable if not place.gpu.is_in_use())
-        return idle if len(idle) >= replicas else self.usable
+        sound = tuple(place for place in idle if not place.failing)
+        return next((some for some in (sound, idle) if len(some) >= replicas), self.usable)
 
     def link(self, one: int, other: int) -> Link:
         """What connects two GPUs."""
@@ -101,9 +104,15 @@ class Layout:
         return next(place.numa_node for place in self.places if place.gpu.index == index)
 
 
-def read_layout(gpus: Gpus, pci: PciDevices | None) -> Layout:
-    """The layout from the facts of the driver and the kernel, of the GPUs whose indices were read."""
-    places = tuple(_place(gpu, pci) for gpu in sorted(gpus.devices, key=lambda gpu: gpu.index) if gpu.numbered)
+def read_layout(gpus: Gpus, pci: PciDevices | None, failing: Container[int] = ()) -> Layout:
+    """The layout from the facts of the driver and the kernel, of the GPUs whose indices were read.
+
+    Args:
+        gpus: as the driver lists them.
+        pci: as the kernel lists them.
+        failing: the indices of those that fail a check.
+    """
+    places = tuple(_place(gpu, pci, failing) for gpu in sorted(gpus.devices, key=lambda gpu: gpu.index) if gpu.numbered)
     pairs = {(min(pair.first, pair.second), max(pair.first, pair.second)): pair for pair in gpus.pairs}
     links = {
         (one.gpu.index, other.gpu.index): _link(one, other, pairs.get((one.gpu.index, other.gpu.index)))
@@ -112,12 +121,13 @@ def read_layout(gpus: Gpus, pci: PciDevices | None) -> Layout:
     return Layout(places=places, links=links)
 
 
-def _place(gpu: Gpu, pci: PciDevices | None) -> Place:
+def _place(gpu: Gpu, pci: PciDevices | None, failing: Container[int]) -> Place:
     device = pci.find(gpu.bus_id) if pci else None
     numa = device.numa_node if device else None
     if numa is None and gpu.numa_affinity and len(gpu.numa_affinity) == 1:
         numa = gpu.numa_affinity[0]
-    return Place(gpu=gpu, device=device, numa_node=numa, narrow=_narrow(gpu), lost=_is_lost(gpu))
+    fails = gpu.index in failing
+    return Place(gpu=gpu, device=device, numa_node=numa, narrow=_narrow(gpu), lost=_is_lost(gpu), failing=fails)
 
 
 def _is_lost(gpu: Gpu) -> bool:

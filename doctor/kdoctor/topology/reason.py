@@ -17,9 +17,10 @@ def reason(layout: Layout, choice: Choice, *, is_recorded: bool = False) -> str:
     """
     chosen = [place for place in layout.places if place.gpu.index in choice.gpus]
     in_use = _too_few_others(sum(place.gpu.is_in_use() for place in chosen), "in use")
+    failing = _too_few_others(sum(place.failing for place in chosen), "failing a check")
     in_mig_mode = _too_few_others(sum(place.in_mig_mode for place in chosen), "in MIG mode") if choice.pairs else ""
     sentences = _sentences(choice, is_recorded=is_recorded) if choice.pairs else (_one_gpu(layout, choice),)
-    return " ".join(filter(None, (in_use, in_mig_mode, *(() if in_mig_mode else sentences))))
+    return " ".join(filter(None, (in_use, failing, in_mig_mode, *(() if in_mig_mode else sentences))))
 
 
 def _too_few_others(number: int, what: str) -> str:

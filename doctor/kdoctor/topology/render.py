@@ -10,7 +10,7 @@ from kdoctor.text.sanitize import clean_line
 from kdoctor.text.wrap import wrap
 from kdoctor.topology.advice import Advice
 from kdoctor.topology.choice import Choice
-from kdoctor.topology.layout import Layout
+from kdoctor.topology.layout import Layout, Place
 from kdoctor.topology.reason import reason
 from kdoctor.topology.tree import Branch
 
@@ -40,12 +40,18 @@ def write_topology(
     """The text, with a final line feed."""
     lines = ["GPU connections", "", *_matrix(layout), "", *_legend(layout), ""]
     lines += ["GPU locations", "", *_tree(tree, unicode=canvas.unicode), ""]
-    lost = [str(place.gpu.index) for place in layout.places if place.lost]
-    lines += [f"Not chosen (lost): GPU {', '.join(lost)}", ""] if lost else []
+    lines += _left_out("lost", [place for place in layout.places if place.lost])
+    why = "failing a check, if there are enough others"
+    lines += _left_out(why, [place for place in layout.places if place.failing and not place.lost])
     with_reason = [(reason(layout, choice, is_recorded=is_recorded), advice, choice) for choice, advice in choices]
     for (why, advice), members in groupby(with_reason, key=itemgetter(0, 1)):
         lines += [*_group(why, advice, [choice for *_, choice in members], canvas.width), ""]
     return "\n".join(lines)
+
+
+def _left_out(why: str, places: Sequence[Place]) -> list[str]:
+    indices = ", ".join(str(place.gpu.index) for place in places)
+    return [f"Not chosen ({why}): GPU {indices}", ""] if places else []
 
 
 def _matrix(layout: Layout) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import time
 from typing import Any, Callable, Dict, Iterator, List, Optional
@@ -308,6 +309,25 @@ def _first_items(value: Any, length: int) -> Any:
             return value[index]
 
     return First()
+
+
+def read_again(source: Iterator[Any], most: int) -> Callable[[], Iterator[Any]]:
+    """A function that makes generators of the same batches, of a generator that nothing else reads.
+
+    Args:
+        source: the generator.
+        most: how many batches are the same. Others follow, so that they can be counted.
+    """
+    kept: List[Any] = []
+
+    def batches() -> Iterator[Any]:
+        yield from kept
+        for batch in source:
+            if len(kept) < most:
+                kept.append(tf.nest.map_structure(copy.copy, batch))  # it may be changed in place
+            yield batch
+
+    return batches
 
 
 def _first_of_generator(value: Iterator[Any], length: int) -> Epoch:

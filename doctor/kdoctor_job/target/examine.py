@@ -83,8 +83,8 @@ class Job:
             data = self._open_data(strategy, fit)
             found = data.examine(self.steps, fit.number("steps_per_epoch", self.steps_per_epoch))
             say(data=found)
-            fit.read_validation(self.steps)
-            say(fit_arguments=fit.names, monitored=fit.monitored)
+            unread = fit.read_validation(self.steps, own=self.own is not None)
+            say(fit_arguments=fit.names, monitored=fit.monitored, validation_unread=unread)
         except PartError as error:
             say(problem=error.record)
             return

@@ -6,16 +6,19 @@ What each replica gets, and the gradients that the optimizer applies, are noted 
 from __future__ import annotations
 
 import ctypes
+import functools
+import gc
 import itertools
 import sys
 import threading
 import time
 import traceback
-from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 import numpy as np
 import tensorflow as tf
 from tensorflow.python.autograph.core import ag_ctx
+from tensorflow.python.distribute import values
 from tensorflow.python.framework import errors_impl
 from tensorflow.python.ops import script_ops
 
@@ -26,6 +29,8 @@ _MOST = 20_000
 _LARGEST = 50_000_000
 """Numbers of a variable whose sparse gradient is made dense."""
 _PENDING = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+_MOST_CALLS = 64
+"""Calls that take gradients and update nothing."""
 _LATE_S = 5.0
 """Seconds for the notes of a step after the next one has begun."""
 _OF_KERAS_2 = ("_resource_apply_dense", "_resource_apply_sparse_duplicate_indices")
@@ -41,6 +46,14 @@ def is_seen(leaf: Any) -> bool:
     return isinstance(leaf, np.ndarray) or (tf.is_tensor(leaf) and not isinstance(leaf, _UNSEEN))
 
 
+def mirrored() -> Iterator[Any]:
+    """The trained variables of all replicas."""
+    with tf.init_scope():
+        for one in gc.get_objects():
+            if isinstance(one, values.MirroredVariable) and one.trainable and one.dtype.is_floating:
+                yield one
+
+
 class FirstStep:
     """Notes the first step that takes a gradient."""
 
@@ -52,8 +65,9 @@ class FirstStep:
         """Whose ``run`` is meant."""
         self.name = ""
         """The function of the step."""
-        self.inputs: Dict[int, Arrays] = {}
-        """The tensors that each replica gets; empty before the step."""
+        self.calls: List[Dict[int, Arrays]] = []
+        """The tensors that each replica gets in each call that takes a gradient or updates variables: several if the
+        first ones only add up gradients."""
         self.is_distributed = False
         """Whether any of it is made of one value for each replica."""
         self.unseen = ""
@@ -69,13 +83,17 @@ class FirstStep:
         self.taken: Callable[[], object] = lambda: None
         """Is called after the step, and does not return."""
         self._ends = threading.Lock()
+        self._before: Optional[List[Tuple[Any, Any]]] = None
+        """The trained variables, and what they held before the first call."""
+        self._updated_on: Set[int] = set()
+        """The replicas on which a call has updated variables."""
         self._takes_gradient = False
         self._gradients: Dict[str, Dict[int, Any]] = {}
         """By device. None are not noted yet."""
         self._orders: Dict[str, Iterator[int]] = {}
         self._updated: Dict[str, Dict[int, Any]] = {}
         """The variables, by device, since a gradient was taken."""
-        self._is_traced = False
+        self._is_inside = self._is_traced = False
         self._when_back = _PENDING(self._back)
 
     @property
@@ -93,20 +111,32 @@ class FirstStep:
         """
         self.of_keras = self.trains
         leaves = tf.nest.flatten((args, kwargs))
-        self.is_distributed = any(isinstance(leaf, tf.distribute.DistributedValues) for leaf in leaves)
+        self.is_distributed |= any(isinstance(leaf, tf.distribute.DistributedValues) for leaf in leaves)
         self._is_traced = tf.inside_function()
+        if self._before is None:
+            self._before = [(one, one.numpy()) for one in mirrored()]
         result = self._call(inherited, strategy, function, args, kwargs)
-        if self.inputs and not self._is_traced:
+        if not self._is_traced and self.is_over():
             self.taken()
         return result
+
+    def is_over(self) -> bool:
+        """Whether a call has updated variables, or as many did not that none is awaited any more."""
+        if self._updated_on or len(self.calls) >= _MOST_CALLS:
+            return True
+        return bool(self.calls) and any(not np.array_equal(one.numpy(), was) for one, was in self._before or [])
 
     def _call(self, inherited: Callable[..., Any], strategy: Any, function: Any, args: Any, kwargs: Any) -> Any:
         """``strategy.run`` with notes, and with random numbers that are the same on each replica."""
         self._takes_gradient = False
         self._orders.clear()
         self._updated.clear()
-        with random_numbers_fixed():
-            return inherited(strategy, self._noting(function), args, kwargs)
+        self._is_inside = True
+        try:
+            with random_numbers_fixed():
+                return inherited(strategy, self._noting(function), args, kwargs)
+        finally:
+            self._is_inside = False
 
     def _noting(self, function: Any) -> Any:
         own = getattr(function, "python_function", None)
@@ -117,10 +147,12 @@ class FirstStep:
         def noting(*args: Any, **kwargs: Any) -> Any:
             with status:  # of the script, for what it calls
                 result = converted(*args, **kwargs)
-            if self._takes_gradient:
-                self.name = getattr(own or function, "__name__", type(function).__name__)
+            if self._takes_gradient or self._orders:
+                if self._takes_gradient:
+                    self.name = getattr(own or function, "__name__", type(function).__name__)
                 replica = tf.convert_to_tensor(tf.distribute.get_replica_context().replica_id_in_sync_group)
-                tf.numpy_function(self._note_inputs, [replica, *self._tensors((args, kwargs))], [])
+                note = functools.partial(self._note_inputs, updates=bool(self._orders))
+                tf.numpy_function(note, [replica, *self._tensors((args, kwargs))], [])
             return result
 
         unconverted = tf.autograph.experimental.do_not_convert(noting)
@@ -131,13 +163,15 @@ class FirstStep:
         self.unseen = next((type(leaf).__name__ for leaf in leaves if isinstance(leaf, _UNSEEN)), "")
         return list(filter(is_seen, leaves))
 
-    def _note_inputs(self, replica: Any, *tensors: Any) -> None:
-        if int(replica) in self.inputs:
-            if not self.is_optimized:
-                self._end_second()
+    def _note_inputs(self, replica: Any, *tensors: Any, updates: bool) -> None:
+        if int(replica) in self._updated_on or len(self.calls) > _MOST_CALLS:
+            self._end_second()
             return
-        self.inputs[int(replica)] = [np.array(tensor) for tensor in tensors]
-        if self._is_traced and len(self.inputs) == 1:  # Python calls it when the function has returned
+        if not self.calls or int(replica) in self.calls[-1]:
+            self.calls.append({})
+        self.calls[-1][int(replica)] = [np.array(tensor) for tensor in tensors]
+        self._updated_on |= {int(replica)} if updates else set()
+        if self._is_traced and len(self.calls[-1]) == 1:  # Python calls it when the function has returned
             ctypes.pythonapi.Py_AddPendingCall(self._when_back, None)
 
     def _back(self, _: Any) -> int:
@@ -145,7 +179,7 @@ class FirstStep:
         raises = errors_impl.__file__ in files or sys.exc_info()[1] is not None
         if script_ops.__file__ in files:
             ctypes.pythonapi.Py_AddPendingCall(self._when_back, None)  # the function has called Python
-        elif not raises and self._ends.acquire(blocking=False):
+        elif not raises and self.is_over() and self._ends.acquire(blocking=False):
             self.taken()
         return 0
 
@@ -204,6 +238,8 @@ class FirstStep:
         """Notes the gradient of the variable on each device."""
 
         def update(gradient: Any, variable: Any, *more: Any, **named: Any) -> Any:
+            if not self._is_inside:  # one device would take other examples
+                return found(gradient, variable, *more, **named)
             device = variable.device
             number = next(self._orders.setdefault(device, itertools.count()))
             size = variable.shape.num_elements()

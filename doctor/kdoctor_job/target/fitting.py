@@ -97,25 +97,34 @@ class FitArguments:
             self._validation = tf.nest.map_structure(lambda leaf: leaf[kept:], parts)
         return tf.nest.map_structure(lambda leaf: leaf[:kept], parts)
 
-    def read_validation(self, steps: int) -> None:
+    def read_validation(self, steps: int, *, own: bool) -> Optional[str]:
         """Read the first batches of the validation data, and one like its last.
+
+        Args:
+            steps: how many.
+            own: whether a generator may be used up, since nothing follows.
+
+        Returns:
+            Why it is not read; None if it is, or there is none.
 
         Raises:
             PartError: it cannot be read.
         """
         if self._validation is None or not steps:
-            return
+            return None
         size = self.number("validation_batch_size", self.number("batch_size"))
-        data = Data(self._validation, own=False, batch_size=size)
+        data = Data(self._validation, own=own, batch_size=size)
         found = data.examine(steps, None)
-        reason = found.get("problem") or found.get("unread")
-        if reason:
-            raise PartError(PART, f"validation_data: {reason}")
+        if found.get("problem"):
+            raise PartError(PART, f"validation_data: {found['problem']}")
+        if found.get("unread"):
+            return str(found["unread"])
         self.validation = data.full[:steps]
         final, limit = found.get("final_batch"), self.number("validation_steps")
         is_read_to_its_end = limit is None or limit >= (found.get("batches") or math.inf)
         if final and final != found["batch"] and is_read_to_its_end:
             self.validation.append(tf.nest.map_structure(lambda leaf: leaf[:final], self.validation[-1]))
+        return None
 
     def of_copies(self) -> Facts:
         """Arguments for ``fit`` of a copy, except the batches of ``validation_data``."""

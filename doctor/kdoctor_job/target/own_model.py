@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Callable, Mapping, Tuple
 
 from kdoctor_job.target.cloning import CopyError, clone
-from kdoctor_job.target.data import Facts
+from kdoctor_job.target.data import Facts, read_again
 from kdoctor_job.target.examine import Job
 from kdoctor_job.target.first_step import FirstStep
 from kdoctor_job.target.fitting import PART
@@ -57,6 +57,8 @@ def own_model(case: Case) -> None:
         may_lack_one = case.devices_kind == "cpu" or strategy.num_replicas_in_sync == 1
         if is_script and not own.made and is_model(model) and may_lack_one:
             model = _in_scope(model, strategy)
+        if is_script and hasattr(data, "__next__"):
+            data = read_again(data, settings["steps"])
         job = Job(
             model,
             data,

@@ -175,6 +175,8 @@ def until_fit(
         traceback.print_exc()
         message = f"{words[0]} raised {describe(error)}"
         raise PartError(PART, message, _fix_of(error, words[0])) from error
+    if step is not None and step.calls:
+        step.taken()
     raise NotHere(
         f"{words[0]} ended {f'before {fits.awaited}' if fits.begun else 'without a call of fit'}: {_FUNCTIONS}"
     )

@@ -19,7 +19,7 @@ import tensorflow as tf
 from tensorflow.python.distribute import values
 from tensorflow.python.ops import resource_variable_ops
 
-from kdoctor_job.target.first_step import Arrays, FirstStep, Gradients, is_seen
+from kdoctor_job.target.first_step import Arrays, FirstStep, Gradients, is_seen, mirrored
 from kdoctor_job.target.resuming import SHOWN
 from kdoctor_job.target.strategies import replace_own
 from kdoctor_target.runner.case import Case
@@ -45,14 +45,15 @@ def seed() -> None:
 
 def examine(step: FirstStep, alone: Alone | None) -> Facts:
     """What the step of the replicas was, as facts of ``JobStep``."""
-    rows, batched = batch_of(step.inputs, is_distributed=step.is_distributed)
+    parts = [batch_of(call, is_distributed=step.is_distributed) for call in step.calls]
+    rows = parts[0][0]
     facts: Facts = {
         "name": step.name,
         "of_keras": step.of_keras,
         "rows": rows,
         "alike": not rows
         and not step.unseen
-        and any(one.ndim and len(one) > 1 for one in next(iter(step.inputs.values()), [])),
+        and any(one.ndim and len(one) > 1 for one in next(iter(step.calls[0].values()))),
         "unseen": step.unseen,
         "updated": len(step.gradients),
         **_variables(),
@@ -64,19 +65,18 @@ def examine(step: FirstStep, alone: Alone | None) -> Facts:
     if not step.gradients:
         of = "" if step.is_optimized else " with an optimizer of Keras"
         return {**facts, "not_compared": f"its first step updates no variables{of}"}
-    return {**facts, **alone.compare(step, rows, batched)}
+    return {**facts, **alone.compare(step, parts)}
 
 
 def _variables() -> Facts:
     """The trained variables that are wrong after the step."""
     different, nonfinite = set(), set()
-    for one in gc.get_objects():
-        if isinstance(one, values.MirroredVariable) and one.trainable and one.dtype.is_floating:
-            copies = [copy.numpy() for copy in one.values]
-            if not all(np.isfinite(copy).all() for copy in copies):
-                nonfinite.add(one.name.partition(":")[0])
-            elif any(_apart(copy, copies[0]) > _EQUAL for copy in copies[1:]):
-                different.add(one.name.partition(":")[0])
+    for one in mirrored():
+        copies = [copy.numpy() for copy in one.values]
+        if not all(np.isfinite(copy).all() for copy in copies):
+            nonfinite.add(one.name.partition(":")[0])
+        elif any(_apart(copy, copies[0]) > _EQUAL for copy in copies[1:]):
+            different.add(one.name.partition(":")[0])
     return {"different": sorted(different)[:SHOWN], "nonfinite": sorted(nonfinite)[:SHOWN]}
 
 
@@ -98,10 +98,11 @@ class Alone:
                 os.close(end)
         self._cluster.wait(1.0)
 
-    def compare(self, step: FirstStep, rows: List[int], batched: List[bool]) -> Facts:
+    def compare(self, step: FirstStep, parts: List[Tuple[List[int], List[bool]]]) -> Facts:
         """How the step differs from one device's, as facts of ``JobStep``."""
+        calls = [Examples([call[number] for number in sorted(call)], *part) for call, part in zip(step.calls, parts)]
         with self._files[0].open("wb") as file:
-            pickle.dump((step.inputs, rows, batched, step.values), file)
+            pickle.dump((calls, step.values), file)
         os.write(self._tell, b"1")
         (done,) = self._cluster.wait(self._case.deadline_s / 3)
         if done["outcome"] != "trained" or not self._files[1].exists():
@@ -149,63 +150,97 @@ class OneDevice:
     """With all at once, if the function takes them."""
 
 
+@dataclass
+class Examples:
+    """What the replicas got in one call of ``run``."""
+
+    replicas: List[Arrays]
+    rows: List[int]
+    """The examples of each replica; empty if it got none."""
+    batched: List[bool]
+    """For each tensor, whether it has a row, or as many, for each of them."""
+
+    def batches(self, own: Arrays) -> List[Arrays]:
+        """All of them in batches of the size of ``own``; none if that does not divide their number."""
+        if not self.rows:
+            return []
+        size, total = len(own[self.batched.index(True)]), sum(self.rows)
+
+        def cut(one: Any, at: int) -> Any:
+            return one[len(one) * at // total : len(one) * (at + size) // total]
+
+        at_all = range(0, total, size) if total % size == 0 else []
+        return [[cut(one, at) if many else one for one, many in zip(self.whole, self.batched)] for at in at_all]
+
+    @property
+    def whole(self) -> Arrays:
+        """All of them at once."""
+        return [np.concatenate(all_) if many else all_[0] for all_, many in zip(zip(*self.replicas), self.batched)]
+
+
 class StepAlone(FirstStep):
     """The first step on one replica, and its function with other examples."""
 
     applies = False
 
-    def __init__(
-        self, strategy: Any, replicas: Dict[int, Arrays], rows: List[int], batched: List[bool], values: Dict[int, Any]
-    ) -> None:
+    def __init__(self, strategy: Any, calls: List[Examples], values: Dict[int, Any]) -> None:
         super().__init__(strategy)
         self.values = values
-        self._replicas = [replicas[number] for number in sorted(replicas)]
-        self._rows = rows
-        self._batched = batched
+        self._examples = calls
+        self._own: List[Tuple[Any, Any]] = []
+        """The function and the arguments of each call of the script's own step."""
+        self._begin: List[Tuple[Any, Any]] = []
+        """The variables and their values before it."""
         self.found: Any = None
 
     def run(
         self, inherited: Callable[..., Any], strategy: Any, function: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        """``strategy.run``, and the same with the other examples if it takes a gradient."""
-        kind = resource_variable_ops.ResourceVariable
-        before = [(one, one.numpy()) for one in gc.get_objects() if isinstance(one, kind)]
+        """``strategy.run``, and when variables are updated the same with the other examples."""
+        if not self.calls:
+            kind = resource_variable_ops.ResourceVariable
+            self._begin = [(one, one.numpy()) for one in gc.get_objects() if isinstance(one, kind)]
+        before = len(self.calls)
         result = self._call(inherited, strategy, function, args, kwargs)
-        if not self.inputs:
+        if len(self.calls) > before:
+            self._own.append((function, (args, kwargs)))
+        if not self.is_over():
             return result
-        begin, own = self.gradients, self.inputs[0]
-        wrapped = values.PerReplica
-        leaves = [one.values[0] if isinstance(one, wrapped) else one for one in tf.nest.flatten((args, kwargs))]
+        begin, own = self.gradients, [call[0] for call in self.calls]
 
-        def gradients_of(arrays: Arrays) -> Gradients:
-            rest = iter(map(tf.constant, arrays))
-            given = [next(rest) if is_seen(leaf) else leaf for leaf in leaves]
-            for variable, value in before:
+        def gradients_of(calls: Sequence[Arrays]) -> Gradients:
+            for variable, value in self._begin:
                 variable.assign(value)
             for _ in range(_TRIES):
-                self._gradients, self.inputs = {}, {}
-                self._call(inherited, strategy, function, *tf.nest.pack_sequence_as((args, kwargs), given))
+                self._gradients, self.calls, self._updated_on = {}, [], set()
+                for (called, own_arguments), arrays in zip(self._own, calls):
+                    rest = iter(map(tf.constant, arrays))
+                    leaves = tf.nest.flatten(own_arguments)
+                    leaves = [one.values[0] if isinstance(one, values.PerReplica) else one for one in leaves]
+                    given = [next(rest) if is_seen(leaf) else leaf for leaf in leaves]
+                    self._call(inherited, strategy, called, *tf.nest.pack_sequence_as(own_arguments, given))
                 if self.gradients:
                     break
             return self.gradients
 
-        whole = [np.concatenate(all_) if many else all_[0] for all_, many in zip(zip(*self._replicas), self._batched)]
-        size, total = len(own[self._batched.index(True)]), sum(self._rows)
-        batches = range(0, total, size) if total % size == 0 else []
-
-        def cut(one: Any, at: int) -> Any:
-            return one[len(one) * at // total : len(one) * (at + size) // total]
-
-        alone = [
-            gradients_of([cut(one, at) if many else one for one, many in zip(whole, self._batched)])
-            for at in (*batches, *batches[:1])
-        ]
+        batches = self._batches(own)
+        alone = [gradients_of(calls) for calls in (*batches, *batches[:1])]
         self.found = OneDevice(begin, alone[:-1], alone[-1] if alone else {})
         with contextlib.suppress(Exception):  # the function may need batches of its size
-            self.found.shares = [gradients_of(arrays) for arrays in self._replicas]
-            self.found.at_once = gradients_of(whole)
+            shares = zip(*(call.replicas for call in self._examples))
+            self.found.shares = [gradients_of(calls) for calls in shares]
+            self.found.at_once = gradients_of([call.whole for call in self._examples])
         self.taken()
         return result
+
+    def _batches(self, own: List[Arrays]) -> List[List[Arrays]]:
+        """The examples of each call, in as many batches as the first one has; none if they do not fit ``own``."""
+        if len(own) != len(self._examples):
+            return []
+        cut = [call.batches(one) for call, one in zip(self._examples, own)]
+        number = len(cut[0])
+        fitting = [one if call.rows else [call.whole] * number for call, one in zip(self._examples, cut)]
+        return [list(calls) for calls in zip(*fitting)] if all(len(one) == number for one in fitting) else []
 
 
 def batch_of(inputs: Dict[int, Arrays], *, is_distributed: bool) -> Tuple[List[int], List[bool]]:
@@ -235,7 +270,7 @@ def _are_equal(arrays: Sequence[Any]) -> bool:
 def compared(replicas: Gradients, alone: OneDevice) -> Facts:
     """Compare the gradients that are applied on the replicas with those of one device."""
     if not alone.batches:
-        return {"not_compared": "with one replica, its batch does not divide that of the replicas"}
+        return {"not_compared": "with one replica, its batches do not divide those of the replicas"}
     sizes = _sizes(replicas)
     if any(_sizes(one) != sizes for one in (alone.begin, *alone.shares, alone.again, *alone.batches)):
         return {"not_compared": "with one replica, it updates other variables"}

@@ -26,12 +26,12 @@ def analyze(
     legacy: bool = False,
     targets: Mapping[str, tuple[int, int]] | None = None,
     neighbours: Neighbours | None = None,
-    entry: str = "",
+    entry: str | None = "",
 ) -> Trace:
     """What a script does. The body of a notebook is that of all cells in order.
 
     It is ``legacy`` if it is known to use Keras 2. The targets are releases of TensorFlow and Keras, where they are not
-    the newest. The entry is the function with which it starts, if it does not call it.
+    the newest. The entry is the function with which it starts, if it does not call it, or None for a notebook.
 
     Raises:
         RecursionError: it is nested too deeply.
@@ -40,11 +40,12 @@ def analyze(
     interpreter.names_set = cache(partial(set_in, body))
     interpreter.trace.legacy = legacy
     interpreter.trace.targets = targets or {}
+    interpreter.alone = entry is None
     interpreter.neighbours = neighbours or interpreter.neighbours
     interpreter.mentioned = cache(partial(mentioned_in, body))
     env = Env()
     interpreter.execute(body, env)
-    started = env.names.get(entry)
+    started = env.names.get(entry or "")
     if isinstance(started, Function):
         interpreter.follow(started, [], {}, spread=True)
     interpreter.run_unseen()

@@ -10,10 +10,10 @@ from kdoctor_lint.flow.joining import join
 from kdoctor_lint.flow.removals import note_attribute
 from kdoctor_lint.flow.trace import Late, home_of
 from kdoctor_lint.flow.values import UNKNOWN, Value
-from kdoctor_lint.names import SEVERAL_REPLICAS
+from kdoctor_lint.names import ALONE, SEVERAL_REPLICAS, WORKERS
 
 _READERS = {
-    "TF_CONFIG": frozenset({"MultiWorkerMirroredStrategy", "ParameterServerStrategy"}),
+    "TF_CONFIG": WORKERS | {ALONE, "ParameterServerStrategy"},
     "CUDA_VISIBLE_DEVICES": SEVERAL_REPLICAS,
     "TF_FORCE_GPU_ALLOW_GROWTH": SEVERAL_REPLICAS,
 }

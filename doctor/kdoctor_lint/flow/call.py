@@ -59,17 +59,17 @@ class Call:
 
     def build_on(self, parts: Iterable[Value]) -> None:
         """Models become part of one that this call creates or changes."""
-        for part in parts:
-            if (
-                isinstance(part, val.Model)
-                and part.place is val.Place.OUTSIDE
-                and self.interpreter.place is val.Place.INSIDE
-            ):
+        for part in parts if self.interpreter.place is val.Place.INSIDE else ():
+            if isinstance(part, val.Model) and part.place is val.Place.OUTSIDE:
                 self.interpreter.use(part)
 
     def draw(self, parts: Iterable[Value]) -> None:
         """Layers become part of a model."""
         self.interpreter.trace.random += [part for part in parts if isinstance(part, val.Layer) and part.random]
+
+    def certain(self, strategy: val.Strategy | None) -> val.Strategy | None:
+        """A strategy, unless this code is in a branch that may be for another one of several."""
+        return None if strategy is not None and strategy.joined and self.interpreter.path else strategy
 
     def save(self, path: Value | None, what: str, strategy: val.Strategy | None = None) -> Value:
         """Something is saved to a path known from the script, unless only one worker reaches this call."""
@@ -77,7 +77,7 @@ class Call:
         shown = text.value if isinstance(text, val.Text) else text.shown if isinstance(text, val.Given) else ""
         if not shown or self.interpreter.chief_only:
             return UNKNOWN
-        saved = Saved(self.site, what, shown, strategy)
+        saved = Saved(self.site, what, shown, self.certain(strategy))
         self.interpreter.trace.saved.append(saved)
         return val.Writer(saved)
 

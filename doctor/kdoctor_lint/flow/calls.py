@@ -57,6 +57,8 @@ def evaluate_call(interpreter: Interpreter, node: Any, env: Env) -> Value:
         return _super(interpreter, args)
     call = Call(interpreter, node, args, keywords, spread)
     note_call(call, callee, env)
+    modes = args[1:] if isinstance(getattr(callee, "receiver", callee), val.Model) else []
+    interpreter.trace.trains |= True in map(val.truth_of, [*modes, keywords.get("training", UNKNOWN)])
     operation = _OPERATION.fullmatch(callee.name) if isinstance(callee, val.External) else None
     if operation is not None and len(args) == 2:  # noqa: PLR2004 - ``tf.add(one, other)``
         inner = Env(env)

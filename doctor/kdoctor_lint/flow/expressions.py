@@ -322,8 +322,9 @@ def _subscript(interpreter: Interpreter, node: Any, env: Env) -> Value:
     owner, index = interpreter.evaluate_all([node.value, node.slice], env)
     if isinstance(index, val.Number) and index.value == 0 and _is_shape(interpreter, owner):
         return val.TOTAL
-    if isinstance(index, val.Text):
-        return _item(interpreter, node, owner, index)
+    variable = isinstance(owner, val.External) and owner.name == "os.environ"
+    if isinstance(index, val.Text) and (variable or isinstance(owner, val.Flags) or is_unknown(owner)):
+        return given(index.value) if variable else _option(interpreter, node, index.value)
     if isinstance(owner, val.Many) and owner.whole and isinstance(index, val.Number):
         position = int(index.value) if index.value is not None and abs(index.value) < _LARGEST else len(owner.items)
         return owner.items[position] if -len(owner.items) <= position < len(owner.items) else UNKNOWN
@@ -339,15 +340,6 @@ def _subscript(interpreter: Interpreter, node: Any, env: Env) -> Value:
 
 def _is_shape(interpreter: Interpreter, value: Value) -> bool:
     return value is val.SHAPE or (interpreter.in_replica and isinstance(value, val.Method) and value.name == "shape")
-
-
-def _item(interpreter: Interpreter, node: ast.Subscript, owner: Value, key: val.Text) -> Value:
-    if isinstance(owner, val.External) and owner.name == "os.environ":
-        return given(key.value)
-    if isinstance(owner, val.Flags) or is_unknown(owner):
-        return _option(interpreter, node, key.value)
-    kept = isinstance(owner, val.Batch) or (isinstance(owner, val.Dataset) and owner.batch is None)
-    return item_of(owner, key) if isinstance(owner, val.Table) else owner if kept else UNKNOWN
 
 
 def _lambda(interpreter: Interpreter, node: Any, env: Env) -> Value:

@@ -12,6 +12,7 @@ from kdoctor_lint.flow.texts import as_number
 from kdoctor_lint.flow.trace import Late, Named
 from kdoctor_lint.flow.values import UNKNOWN, Value
 from kdoctor_lint.names import (
+    ALONE,
     BATCH_NORMALIZATION,
     GRAPH,
     HAS_SLOTS,
@@ -46,7 +47,9 @@ def _harmless(call: Call, name: str) -> Value:
     """A function of a library that enters no scope and creates no model."""
     if name in KNOWN_FUNCTIONS:
         return KNOWN_FUNCTIONS[name](call)
-    if _DEVICE_SETTINGS.match(name) and call.interpreter.after(SEVERAL_REPLICAS) and not call.interpreter.guarded:
+    before = call.interpreter.trace.calls[:-1] if name.endswith("memory_growth") else ()
+    allowed = call.interpreter.guarded or any(one.name == name for one in before)  # to set it to what it is
+    if _DEVICE_SETTINGS.match(name) and call.interpreter.after(SEVERAL_REPLICAS) and not allowed:
         call.interpreter.trace.late.append(Late(call.node, name.replace("tensorflow.", "tf.", 1)))
     if _LOSS.match(name) and not call.spread:
         return _loss(call)
@@ -91,6 +94,10 @@ def _strategy(call: Call, name: str) -> Value:
     devices = call.get(0, "devices", "compute_devices") or UNKNOWN
     if kind == "MirroredStrategy" and _is_one_device(call, devices):
         kind = "OneDeviceStrategy"
+    config = call.interpreter.trace.environment.get("TF_CONFIG", val.NONE)
+    elsewhere = bool(call.args) or "cluster_resolver" in call.keywords or config is not val.NONE
+    if kind.startswith("MultiWorker") and call.interpreter.alone and not elsewhere:
+        kind = ALONE
     strategy = val.Strategy(frozenset({kind}), call.site, devices)
     call.interpreter.add_strategy(strategy)
     return strategy

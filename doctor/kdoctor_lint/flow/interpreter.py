@@ -40,6 +40,7 @@ class Interpreter:
         self.defaults: dict[str, Value] = {}  # The default values of options of the command line, if known
         self.options: dict[str, Value] = {}  # Options that the script itself sets
         self.graphs: set[int] = set()  # The ids of the nodes of functions that ``tf.function`` traces
+        self.alone = False  # Whether no other program starts this code, as that of a notebook
         self.decorated: set[int] = set()  # The ids of the nodes of functions with a decorator of another module
         self.entered: list[val.Strategy] = []  # The strategies of all scopes that were entered
         self.feeding: val.Strategy | None = None  # The strategy whose data the function around this code makes
@@ -207,6 +208,7 @@ class Interpreter:
 
     def run_unseen(self) -> None:
         """Read the functions without a visible call, which may be called from anywhere."""
+        self.alone = False
         while waiting := [function for function in self._functions.values() if self._is_waiting(function)]:
             parts = (part for function in waiting for part in ast.walk(function.node))
             mentioned = {getattr(part, "id", getattr(part, "attr", None)) for part in parts} - {"__init__"}

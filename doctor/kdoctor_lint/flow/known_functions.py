@@ -14,8 +14,7 @@ from kdoctor_lint.names import DEFAULT, canonical
 
 _PROCESSES = re.compile(r"SLURM_(NTASKS|NPROCS|NNODES|JOB_NUM_NODES)|WORLD_SIZE|OMPI_COMM_WORLD_SIZE")
 """Environment variables that hold the number of workers."""
-_JOBS = frozenset({"worker", "chief"})
-"""Jobs of a cluster whose tasks train."""
+_JOBS = frozenset({"worker", "chief"})  # Jobs of a cluster whose tasks train
 
 
 def _range(call: Call) -> Value:
@@ -131,6 +130,7 @@ def _unset(call: Call) -> Value:
     name, trace = call.first, call.interpreter.trace
     if isinstance(name, val.Text):
         trace.late = [late for late in trace.late if late.what != name.value]
+        trace.environment |= {name.value: val.NONE} if name.value in trace.environment else {}
     return UNKNOWN
 
 
@@ -164,16 +164,11 @@ def _mesh(call: Call) -> Value:
     """``keras.distribution.DeviceMesh`` of all devices."""
     shape, devices = call.get(0, "shape"), call.get(2, "devices")
     sizes = [size for size in shape.items if isinstance(size, val.Number)] if isinstance(shape, val.Many) else []
-    if (
-        isinstance(shape, val.Many)
-        and shape.whole
-        and len(sizes) == len(shape.items)
-        and devices in {None, val.NONE, val.ALL_DEVICES}
-    ):
-        values = [size.value for size in sizes if size.value is not None]
+    values = [size.value for size in sizes if size.value is not None]
+    whole = isinstance(shape, val.Many) and shape.whole and len(values) == len(shape.items)
+    if whole and devices in {None, val.NONE, val.ALL_DEVICES}:
         names = frozenset[str]().union(*(size.names for size in sizes))
-        if len(values) == len(sizes):
-            call.interpreter.trace.meshes.append((call.site, val.Number(math.prod(values), names)))
+        call.interpreter.trace.meshes.append((call.site, val.Number(math.prod(values), names)))
     return UNKNOWN
 
 

@@ -13,7 +13,7 @@ from kdoctor_lint.flow.joining import join
 from kdoctor_lint.flow.texts import as_number, interpolated
 from kdoctor_lint.flow.trace import Compiled, Fitted
 from kdoctor_lint.flow.values import UNKNOWN, Value
-from kdoctor_lint.names import BATCH, DEFAULT, EVALUATION, SOME
+from kdoctor_lint.names import BATCH, DEFAULT, EVALUATION, SOME, WORKERS, Kind, kind_of
 
 _KEEPING = frozenset({
     "assert_cardinality", "cache", "concatenate", "enumerate", "filter", "flat_map", "ignore_errors", "interleave",
@@ -55,7 +55,7 @@ def dataset_of(value: Value) -> val.Dataset | None:
 
 
 def _kept(call: Call, before: val.Dataset, name: str) -> val.Dataset:
-    frozen = call.site if name == "cache" and before.shuffled else before.frozen
+    frozen = call.site if name == "cache" and before.shuffled and not before.repeated else before.frozen
     return replace(
         before,
         in_memory=before.in_memory and name in _CHEAP,
@@ -92,11 +92,15 @@ _ON_BATCH = frozenset({"predict_on_batch", "train_on_batch", "test_on_batch"})
 _DISTRIBUTE = "experimental_distribute_dataset"
 _SAVES = frozenset({"save", "save_weights", "export"})
 _SCALAR_LOSSES = frozenset({"dice", "tversky"})  # Names of losses that return one number
+_TRAINS = frozenset({"apply_gradients", "minimize", "train_on_batch"})
 _BUILDS = frozenset({"apply_gradients", "apply", "minimize", "build"})
 
 
 def method(call: Call, callee: val.Method) -> Value:
     """A method of an object that the script does not define."""
+    trace = call.interpreter.trace
+    trace.trains |= callee.name in {"compile", "fit"}
+    trace.applying |= {id(one.node) for one in call.interpreter.running if callee.name in _TRAINS}
     handler = _BY_RECEIVER.get(callee.receiver.__class__) if callee.receiver is not val.NONE else None
     return UNKNOWN if handler is None else handler(call, callee.receiver, callee.name)
 
@@ -107,9 +111,8 @@ def update(call: Call, receiver: val.Made, name: str) -> Value:
     _applied(call, name)
     if name == "apply_gradients" and not interpreter.in_replica:
         home = _home_of_step(call, receiver)
-        trace.stepped.append(
-            (call.site, home, interpreter.place, frozenset(id(one.node) for one in interpreter.running))
-        )
+        around = frozenset(id(one.node) for one in interpreter.running)
+        trace.stepped.append((call.site, home, interpreter.place, around))
     if interpreter.in_replica and name in _UPDATES:
         interpreter.use(receiver)
     if isinstance(receiver, val.Optimizer) and name in _BUILDS and not interpreter.idle:
@@ -148,9 +151,11 @@ def _strategy_method(call: Call, strategy: val.Strategy, name: str) -> Value:
     if val.SCALED in (reduced, *getattr(reduced, "items", ())):
         how = data.value if isinstance(data, val.Text) else getattr(data, "name", "")
         call.interpreter.trace.reduced += [(call.site, strategy)] if how.lower().endswith("mean") else []
-    if name == _DISTRIBUTE and isinstance(data, val.Dataset) and not EVALUATION.search(ast.unparse(call.node)):
-        call.interpreter.trace.distributed.append((strategy, data))
     if name == _DISTRIBUTE:
+        bases = [base for one in call.interpreter.running if one.cls for base in one.cls.external_bases()]
+        evaluates = EVALUATION.search(ast.unparse(call.node)) or Kind.CALLBACK in map(kind_of, bases)
+        if isinstance(data, val.Dataset) and not evaluates:
+            call.interpreter.trace.distributed.append((strategy, data))
         return val.DISTRIBUTED
     if isinstance(data, Function) and name.endswith("from_function"):
         if name.endswith("distribute_datasets_from_function") and _ignores_context(data):
@@ -171,20 +176,21 @@ def _ignores_context(function: Function) -> bool:
 
 
 def _run(call: Call, strategy: val.Strategy) -> Value:
-    function, arguments = call.get(0, "fn"), call.get(1, "args")
+    function, arguments, trace = call.get(0, "fn"), call.get(1, "args"), call.interpreter.trace
     args = arguments.items if isinstance(arguments, val.Many) else ()
-    batch = next((value for value in (arguments, *args) if isinstance(value, val.Batch)), None)
-    generates = isinstance(function, val.Model) or any(made is function for made, _ in call.interpreter.trace.used)
-    if batch is not None and not generates:
-        call.interpreter.trace.undistributed += [(batch.node, strategy)] if batch.whole else []
-        call.interpreter.trace.restarted += [(batch.node, strategy)] if batch.first else []
     functions = [one for one in getattr(function, "options", [function]) if isinstance(one, Function)]
-    call.interpreter.trace.handed |= {id(one.node) for one in functions}
-    if not functions:
-        return UNKNOWN
+    trace.handed |= {id(one.node) for one in functions}
     with call.interpreter.scoped(val.Place.INSIDE, strategy, in_replica=True):
         spread = not (isinstance(arguments, val.Many) and arguments.whole)
-        returned = reduce(join, [call.interpreter.follow(one, args, {}, spread=spread) for one in functions])
+        results = [call.interpreter.follow(one, args, {}, spread=spread) for one in functions]
+    returned = reduce(join, results or [UNKNOWN])
+    batch = next((value for value in (arguments, *args) if isinstance(value, val.Batch)), None)
+    generates = isinstance(function, val.Model) or any(made is function for made, _ in trace.used)
+    if batch is not None and not generates:
+        trains = not functions or any(id(one.node) in trace.applying for one in functions)
+        whole = batch.whole and not strategy.kinds & WORKERS  # a worker may have one device and its own data
+        trace.undistributed += [(batch.node, strategy)] if trains and whole else []
+        trace.restarted += [(batch.node, strategy)] if batch.first else []
     parts = returned.items if isinstance(returned, val.Many) else [returned]
     shown = [part if part is val.SCALED else UNKNOWN for part in parts]
     return val.Many(shown) if isinstance(returned, val.Many) else shown[0]
@@ -256,10 +262,8 @@ def _scalar_loss(call: Call) -> str:
         return repr(loss.value) if loss.value in _SCALAR_LOSSES else ""
     name, function = "", loss
     if isinstance(loss, val.Object) and loss.cls is not None and "keras.losses.Loss" in loss.cls.external_bases():
-        member = loss.cls.member("call")
-        name, function = loss.cls.node.name, member
-        if isinstance(member, Function):
-            function = member.bound(loss)
+        name, function = loss.cls.node.name, loss.cls.member("call")
+        function = function.bound(loss) if isinstance(function, Function) else function
     if not isinstance(function, Function):
         return ""
     with call.interpreter.scoped(val.Place.UNSURE, None):
@@ -283,8 +287,7 @@ def _fitted(call: Call, model: val.Model | None, foreign: val.Foreign | None = N
     compiled = trace.compiled_of(model)
     for writer in getattr(call.keywords.get("callbacks"), "items", ()):
         if isinstance(writer, val.Writer):
-            home = model.strategy if model is not None else around.strategy
-            trace.saved.append(writer.saved._replace(strategy=home))
+            trace.saved.append(writer.saved._replace(strategy=call.certain((model or around).strategy)))
     steps = call.spread or "steps_per_epoch" in call.keywords
     event = Fitted(call.site, model, around.place, around.strategy, data, batch_size, compiled, steps)
     trace.fitted.append(event)

@@ -229,7 +229,8 @@ def _with(interpreter: Interpreter, node: Any, env: Env) -> bool:
                 bind(interpreter, item.optional_vars, UNKNOWN if isinstance(manager, val.Scope) else manager, env)
             strategy = manager.strategy if isinstance(manager, val.Scope) and manager.certain else None
             if strategy is not None and strategy.kinds == DEFAULT:
-                continue  # this scope changes nothing
+                interpreter.trace.unclear = True  # It changes nothing here, and perhaps on purpose.
+                continue
             if strategy is not None:
                 interpreter.entered.append(strategy)
                 stack.enter_context(interpreter.scoped(val.Place.INSIDE, strategy))
@@ -277,12 +278,8 @@ def _class(interpreter: Interpreter, node: Any, env: Env) -> None:
     cls = val.Class(node, bases, inner.names)
     env.set(node.name, cls)
     instance = interpreter.receivers.setdefault(id(node), unseen_instance(cls))
-    for member in inner.names.values():
-        if (
-            isinstance(member, Function)
-            and member.receiver is None
-            and not member.decorators & {"staticmethod", "classmethod"}
-        ):
+    for member in [value for value in inner.names.values() if isinstance(value, Function)]:
+        if member.receiver is None and not member.decorators & {"staticmethod", "classmethod"}:
             member.receiver, member.cls = instance, cls
 
 

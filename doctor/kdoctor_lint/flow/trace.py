@@ -111,6 +111,8 @@ class Trace:
     """Objects with variables, used under the control of a strategy."""
     batch_normalized: bool = False  # Whether a BatchNormalization layer is certainly trained, and not synchronized
     normalized_application: bool = False  # Whether a model of ``keras.applications`` has BatchNormalization layers
+    trains: bool = False  # Whether a model is trained by Keras, or called in training mode
+    applying: set[int] = field(default_factory=set)  # Ids of functions that apply gradients
     freezes: bool = False  # Whether layers may be frozen, so that their BatchNormalization may not be trained
     environment: dict[str, Value] = field(default_factory=dict)  # Variables that the script sets in any case
     variables: list[tuple[ast.AST, str, Value]] = field(default_factory=list)

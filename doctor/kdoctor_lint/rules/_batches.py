@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kdoctor_lint.flow.trace import Trace
 from kdoctor_lint.flow.values import DEVICES, Dataset, Number, Strategy
-from kdoctor_lint.names import COUNT, EVALUATION, SINGLE, SOME, SYNCHRONOUS
+from kdoctor_lint.names import COUNT, EVALUATION, SINGLE, SOME, SYNCHRONOUS, WORKERS
 
 _PER_REPLICA = re.compile(
     r"(?<![a-z])per_?(replica|gpu|device|core|tpu|accelerator)(?![a-z])|(?<![a-z])(replica|local)_?batch", re.IGNORECASE
@@ -44,7 +44,13 @@ def trained_datasets(trace: Trace) -> Iterator[tuple[Strategy | None, Dataset]]:
 
 def has_workers(strategy: Strategy | None) -> bool:
     """Whether a strategy certainly has several workers."""
-    return strategy is not None and strategy.kinds - SINGLE == {"MultiWorkerMirroredStrategy"}
+    return strategy is not None and strategy.kinds - SINGLE == WORKERS
+
+
+def offers(trace: Trace, strategy: Strategy | None, kind: str) -> bool:
+    """Whether the script itself creates a strategy of a kind, which may be the one of several that trains."""
+    nodes = [one.node for one in trace.strategies if strategy is not None and kind in strategy.kinds]
+    return any(kind in one.kinds and nodes.count(one.node) == 1 for one in trace.strategies)
 
 
 def _where(node: ast.AST) -> str:

@@ -47,16 +47,11 @@ STEP = Rule(id="lint.step-outside-run", code="KD106", severity=Severity.ERROR, j
 def _judge_losses(trace: Trace) -> Hits:
     for averaged, strategy in trace.averaged:
         size = averaged.size
-        if not has_several(strategy) or (size is not None and not is_one_replica(trace, size)):
+        if isinstance(averaged, PerExample) or not has_several(strategy):
             continue
-        if size is not None:
+        if size is not None and is_one_replica(trace, size):
             yield averaged.node, f"loss is divided by {shown(size)} instead of the global batch size"
-        elif isinstance(averaged, PerExample):
-            yield (
-                averaged.node,
-                "loss of each example is not divided by the global batch size, but gradients are summed",
-            )
-        else:
+        elif size is None:
             what = averaged.what or "loss is the mean over one replica's batch"
             verb = "are not divided by the number of replicas" if averaged.what else ""
             yield averaged.node, f"{what} {verb}".rstrip() + ", but gradients are summed over replicas"
@@ -65,4 +60,11 @@ def _judge_losses(trace: Trace) -> Hits:
             yield node, "losses that are divided by the number of replicas are averaged, so the result is too small"
 
 
+def _judge_sums(trace: Trace) -> Hits:
+    for averaged, strategy in trace.averaged:
+        if isinstance(averaged, PerExample) and has_several(strategy):
+            yield averaged.node, "losses of the examples are summed, so the step grows with the batch"
+
+
 LOSS = Rule(id="lint.loss-not-scaled", code="KD206", severity=Severity.WARNING, judge=_judge_losses)
+SUM = Rule(id="lint.summed-loss", code="KD211", severity=Severity.INFO, judge=_judge_sums)

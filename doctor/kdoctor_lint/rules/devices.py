@@ -95,7 +95,7 @@ JAX = Rule(
 COUNTS = Rule(
     id="lint.hard-coded-device-count",
     code="KD301",
-    severity=Severity.WARNING,
+    severity=Severity.INFO,
     judge=_judge_counts,
     words=("distribute", "Strategy", "DeviceMesh"),
 )
@@ -103,7 +103,7 @@ LISTS = Rule(id="lint.hard-coded-devices", code="KD302", severity=Severity.INFO,
 LISTING = Rule(
     id="lint.list-local-devices",
     code="KD303",
-    severity=Severity.WARNING,
+    severity=Severity.INFO,
     judge=_judge_listing,
     words=("list_local_devices",),
 )

@@ -6,15 +6,16 @@ from kdoctor_lint.flow.values import Place
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.names import MIRRORED, SINGLE
 from kdoctor_lint.rules import _keras_features as keras_3
+from kdoctor_lint.rules._batches import offers
 
 _TWICE, _MIXED = defect("smoke.loss-object-in-layer"), defect("smoke.synchronized-added-loss")
 
 
 @keras_3.on_keras_3
-def _fit(trace: Trace, *, kind: str, where: str = "") -> Hits:
-    """Calls of ``fit`` that a strategy of this kind trains in every branch of the script."""
+def _fit(trace: Trace, *, kind: str, where: str = "", may: bool = False) -> Hits:
+    """Calls of ``fit`` that a strategy of this kind trains in every branch of the script, or in one of them."""
     for event in trace.fitted:
-        if event.home is not None and event.home.kinds - SINGLE == {kind}:
+        if event.home and (event.home.kinds - SINGLE == {kind} or (may and offers(trace, event.home, kind))):
             yield event.node, f"`fit` of Keras 3 fails {where}under {kind}"
 
 
@@ -51,7 +52,7 @@ def _built_late(trace: Trace) -> Hits:
 @keras_3.on_keras_3
 def _random(trace: Trace) -> Hits:
     layers = [one for one in trace.random if one.place is Place.INSIDE and keras_3.is_mirrored(one.strategy, MIRRORED)]
-    if layers:
+    if layers and (trace.fitted or (trace.trains if trace.applying else not trace.evaluated)):
         first, *others = {id(one.node): one for one in layers}.values()
         more = f" and {counted(len(others), 'other layer')} draw" if others else " draws"
         releases = keras_3.releases(trace, keras_3.OLDEST)
@@ -77,7 +78,7 @@ WORKERS = Rule(
     code="KD511",
     severity=Severity.WARNING,
     sources=("https://github.com/keras-team/keras/issues/20585", keras_3.SOURCE_FROM_OLDEST),
-    judge=partial(_fit, kind="MultiWorkerMirroredStrategy", where="on several workers "),
+    judge=partial(_fit, kind="MultiWorkerMirroredStrategy", where="on several workers ", may=True),
 )
 SERVERS = Rule(
     id="lint.parameter-server-fit",

@@ -55,6 +55,6 @@ def _judge_generators(trace: Trace) -> Hits:
 
 ORDER = Rule(id="lint.cache-after-shuffle", code="KD207", severity=Severity.WARNING, judge=_judge_order)
 PREFETCH = Rule(id="lint.no-prefetch", code="KD204", severity=Severity.INFO, judge=_judge_prefetch)
-REMAINDER = Rule(id="lint.no-drop-remainder", code="KD202", severity=Severity.WARNING, judge=_judge_remainder)
+REMAINDER = Rule(id="lint.no-drop-remainder", code="KD202", severity=Severity.INFO, judge=_judge_remainder)
 SHARDS = Rule(id="lint.unsharded-data", code="KD307", severity=Severity.WARNING, judge=_judge_shards)
 GENERATOR = Rule(id="lint.generator-on-every-worker", code="KD308", severity=Severity.INFO, judge=_judge_generators)

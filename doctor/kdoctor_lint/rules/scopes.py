@@ -50,12 +50,8 @@ def _judge_compile(trace: Trace) -> Hits:
     evaluated = {id(event) for event in trace.evaluated} - trained
     for event in [] if trace.legacy else trace.compiled:
         model = event.model
-        if (
-            model is None
-            or model.place is not Place.INSIDE
-            or not has_several(model.strategy)
-            or id(event) in evaluated
-        ):
+        stays = model is not None and model.place is Place.INSIDE and has_several(model.strategy)
+        if model is None or not stays or id(event) in evaluated:
             continue
         if event.place is Place.OUTSIDE and event.mixes:
             yield event.node, "model is created inside `strategy.scope()` but compiled outside it"
@@ -94,7 +90,7 @@ OPTIMIZER = Rule(
 METRICS = Rule(
     id="lint.metrics-outside-scope",
     code="KD104",
-    severity=Severity.WARNING,
+    severity=Severity.INFO,
     judge=partial(_judge_others, kind=Metric, what="metric"),
     once=True,
 )

@@ -1,18 +1,15 @@
 from kdoctor_lint.flow.values import Many, Number, Table, Value
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
-from kdoctor_lint.names import SINGLE
-from kdoctor_lint.rules._batches import has_workers
-
-_WORKERS = {"MultiWorkerMirroredStrategy"}
+from kdoctor_lint.names import SINGLE, WORKERS
+from kdoctor_lint.rules._batches import has_workers, offers
 
 
 def _judge_paths(trace: Trace) -> Hits:
     kinds = {kind for strategy in trace.strategies for kind in strategy.kinds}
     for saved in trace.saved:
-        if kinds - SINGLE != _WORKERS and not (saved.strategy and saved.strategy.kinds >= _WORKERS):
+        if kinds - SINGLE != WORKERS and not offers(trace, saved.strategy, *WORKERS):
             continue
-        # In Keras 2, ModelCheckpoint writes to a different path on each worker.
-        # /tmp is not shared.
+        # In Keras 2, ModelCheckpoint writes to a different path on each worker. /tmp is not shared.
         if not (saved.what == "ModelCheckpoint" and trace.legacy) and not saved.path.startswith("/tmp/"):  # noqa: S108
             yield saved.node, f"`{saved.what}` writes to {saved.path!r} on every worker"
 

@@ -56,6 +56,19 @@ def test_missing_gpus_are_an_error(tmp_path: Path) -> None:
     assert recorded.stderr.endswith(f"kdoctor check --snapshot '{log}'\n")
 
 
+def test_gpu_that_fails_a_check_is_chosen_last(tmp_path: Path) -> None:
+    variables = machines.environment("h100-nvswitch", tmp_path)
+    record = tmp_path / "record.json"
+    assert kdoctor("snapshot", "--no-smoke", "-o", record, variables=variables).returncode == 0
+    document = json.loads(record.read_text())
+    document["facts"]["gpus"]["devices"][0]["remapped_rows_failure"] = True
+    record.write_text(json.dumps(document))
+    done = kdoctor("topology", "--snapshot", record)
+    assert "Not chosen (failing a check, if there are enough others): GPU 0\n" in done.stdout
+    assert "CUDA_VISIBLE_DEVICES=1,2\n" in done.stdout
+    assert "1 of these GPUs is failing a check" in " ".join(done.stdout.split())
+
+
 def test_more_replicas_than_gpus_is_an_error(tmp_path: Path) -> None:
     done = kdoctor("topology", "-n", "3", variables=machines.environment("rtx5090", tmp_path))
     assert done.returncode == 2

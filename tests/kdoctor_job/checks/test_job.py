@@ -522,6 +522,7 @@ test_metrics = table(
     fails(run(training=own(deviation=0.01, **validated(0.9, 0.8)))),
     fails(run(training={**own(rounded_share=0.5), **evaluated((64, 0.6))})),
     fails(run(training={"deviation": 0.01, "noise": 0.3, **evaluated((64, 0.6))})),
+    unknown(run(job=replace(job_of(run()), validation_unread="used up")), "validation_data was not read: used up"),
     unknown(run(training={"own": None}), "fit: its metrics were not compared with one device: it was not run."),
     unknown(run(training=own(deviation=0.0101))),
     unknown(run(training={**own(rounded_share=0.51), **evaluated((64, 0.6))})),

@@ -45,7 +45,7 @@ TWO = [gradients(2, 0), gradients(0, 4)]
     (gradients(2, 4), [gradients(1, 2)], {"stretch": 2.0, "deviation": 1.0, "of_shares": 0.0}),
     (gradients(1, 2), TWO, {"stretch": 1.0, "deviation": 0.0}),
     (gradients(2, 4), [gradients(3, 1)], {"stretch": 1.0, "of_shares": 0.0}),
-    (gradients(1, 2), [], {"not_compared": "with one replica, its batch does not divide that of the replicas"}),
+    (gradients(1, 2), [], {"not_compared": "with one replica, its batches do not divide those of the replicas"}),
     (gradients(1, 2), [{}], {"not_compared": "with one replica, it updates other variables"}),
     (gradients(1, 2), [gradients(0, 0)], {"not_compared": "the gradients of one device are zero"}),
 )

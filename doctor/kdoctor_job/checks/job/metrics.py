@@ -6,7 +6,7 @@ from kdoctor.text.lists import some
 from kdoctor_checks._causes import of_losses
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
 from kdoctor_job.checks.job._reported import RANDOM, differences, is_random, of_cause, of_evaluation
-from kdoctor_job.checks.job._user_model import job_check, replicas_of
+from kdoctor_job.checks.job._user_model import job_check, job_of, replicas_of
 from kdoctor_job.facts import JobTraining, Logs
 
 _EXPECTED = "the numbers of one device"
@@ -38,6 +38,9 @@ def metrics(run: SmokeRun, training: JobTraining, *, tolerance: float = 0.01) ->
     Source: https://www.tensorflow.org/tutorials/distribute/custom_training
     """
     yield _judge_fit(run, training, tolerance)
+    unread = job_of(run).validation_unread
+    if unread:
+        yield unknown("validation", f"validation_data was not read: {unread}")
     yield from _judge_validation(training, tolerance)
     yield from _judge_evaluate(run, training, tolerance)
 

@@ -1,0 +1,27 @@
+"""How the data of a job is read."""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.tensorflow
+
+
+def numbered() -> Iterator[Any]:
+    """Batches in one array, as memory-saving generators make them."""
+    batch = np.zeros(2)
+    for number in range(5):
+        batch[:] = number
+        yield batch, batch + 10
+
+
+def test_first_batches_of_a_generator_are_read_again() -> None:
+    from kdoctor_job.target.data import read_again
+
+    make = read_again(numbered(), 3)
+    assert [int(x[0]) for x, _ in islice(make(), 2)] == [0, 1]
+    assert [int(x[0]) for x, _ in make()] == [0, 1, 2, 3, 4]
+    assert [(int(x[0]), int(y[0])) for x, y in make()] == [(0, 10), (1, 11), (2, 12)]

@@ -34,10 +34,14 @@ _SAID = re.compile(r"(?<=: ).{10,60}")
 """The beginning of a message, which can be recognised in another one."""
 _GENERIC = re.compile(
     r"Graph execution error|root error\(s\) found|Exception encountered when calling|The above exception was the direct"
-    r"|^(?:subprocess\.)?CalledProcessError|^SystemExit|ChildFailedError|terminate called after throwing"
+    r"|^(?:subprocess\.)?CalledProcessError|^SystemExit|ChildFailedError"
+    r"|terminate called after throwing(?!.* what\(\): )"
     r"|Non-OK-status: (?!.* status: )|^[\w.]*CancelledError$|^[\w.]+(?:Error|Exception):$"
 )
 """Errors that only wrap another one."""
+
+_NO_DEVICE = re.compile(r"Unable to initialize backend|no supported devices found|\b[Nn]o (?:\w+ ){0,2}GPUs?\b")
+"""An exception that only says that there are no GPUs."""
 
 
 @dataclass(eq=False)
@@ -109,6 +113,10 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
         told = _groups([event for event in possible if not event.failure.harmless], found)
         aborted = [group for group in told if group.fatal and not _passed(group, found)]
         mild, fatal = [group for group in mild if group not in silent], silent or aborted
+    lost = [group for group in mild if failed and _is_lost_device(group, failed)]
+    if lost and all(group.failure.follows for group in fatal):
+        lost[0].followers += fatal
+        mild, fatal = [group for group in mild if group not in lost], lost
     if failed and not fatal:
         return Verdict([], [*mild, *passed], ruled_out, unknown)
     follows = bool(fatal) and (fatal[0].failure.follows or fatal[0].first.at_end)
@@ -118,6 +126,9 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
     is_raised_there = fatal and unknown and TITLE in fatal[0].first.text and unknown[0].score == EXCEPTION
     if follows and earliest and (earliest < order(fatal[0].first) or is_raised_there):
         return Verdict([], [*fatal, *mild, *passed], ruled_out, unknown)
+    others = [line for line in unknown if line.is_raised and _is_of_another(line, fatal)]
+    if others:
+        return Verdict([], [*fatal, *mild, *passed], ruled_out, others)
     mild.sort(key=lambda group: _MILD.index(group.failure.kind))
     wrong = _wrong_with(fatal[0], mild, passed) if fatal else []
     if wrong:
@@ -132,6 +143,18 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
         return Verdict(fatal or mild, [*(mild if fatal else []), *passed], ruled_out, [])
     # A line that may be a mere warning is the failure only if the log ends with it.
     return Verdict([], passed, ruled_out, [line for line in unknown if found.lines[line.log] - line.line < END])
+
+
+def _is_of_another(error: ErrorLine, fatal: list[Group]) -> bool:
+    """Whether it is of the process that failed, where all the failures only say that another one did."""
+    processes = {(event.log, event.rank) for group in fatal for event in group.events}
+    return all(group.failure.in_another for group in fatal) and (error.log, error.rank) not in processes
+
+
+def _is_lost_device(group: Group, error: ErrorLine) -> bool:
+    """Whether lines say why there are no GPUs, before an exception that only says that there are none."""
+    is_said = _NO_DEVICE.search(error.text) and (group.first.log, group.first.rank) == (error.log, error.rank)
+    return bool(is_said) and group.failure.kind == "registration" and not group.failure.without_gpus
 
 
 def _wrong_with(end: Group, mild: list[Group], passed: list[Group]) -> list[Group]:
@@ -287,7 +310,8 @@ def _weigh(group: Group, found: Scan) -> None:
         group.reasons += [f"the line before it is {first.before!r:.160}"] if first.before else []
     if group.certainty == _CERTAINTIES[-1] and all(_VAGUE.search(event.text) for event in group.events):
         group.doubts += 1
-    last = words_after(found, group.events[-1]) if failure.kind == "registration" else None
+    went_on = failure.kind == "registration" and not any(_is_lost_device(group, error) for error in found.errors)
+    last = words_after(found, group.events[-1]) if went_on else None
     if failure.without_gpus and not group.is_raised:
         group.against.append("on a machine without GPUs, each run has this line")
         group.doubts += 2
@@ -346,7 +370,7 @@ def _unknown(found: Scan, groups: list[Group]) -> list[ErrorLine]:
     """The lines that look like a failure and that no recognised message explains."""
     # A traceback comes before the message that explains it. The cause comes before a mere consequence.
     known = [
-        (event.log, event.line if group.failure.follows else event.line - NEAR, event.line + NEAR)
+        (event.log, event.rank, event.line if group.failure.follows else event.line - NEAR, event.line + NEAR)
         for group in groups
         for event in group.events
         if group.fatal
@@ -359,8 +383,10 @@ def _unknown(found: Scan, groups: list[Group]) -> list[ErrorLine]:
         if error.score
         and (error.line >= found.passed.get(error.log, 0) or (error.score == EXCEPTION and _may_end(error, found)))
         and (error.score >= _FAILED or error.line >= found.progress.get(error.log, 0))
-        and not any(log == error.log and start < error.line < end for log, start, end in known)
+        and not any((error.log, error.rank) == (*at,) and start < error.line < end for *at, start, end in known)
     ]
+    if not lines and not groups and not has_ended(found):  # nothing else says why the process did not go on
+        lines = [error for error in found.errors if (error.log, error.line) in found.threads]
     exits = [error for error in lines if EXIT_CODE.search(error.text)]
     said = [error for error in lines if not (_GENERIC.search(error.text) or error in exits)]
     lines = said if said or known else lines

@@ -32,6 +32,8 @@ _TOGETHER = (
     "Give each one a log, or label the lines (srun --label, mpirun --tag-output)"
 )
 
+_THREAD = "line {}: the exception ended only a thread; the program went on, and may wait for what the thread did"
+
 
 @cache
 def _recogniser() -> Recogniser:
@@ -76,7 +78,11 @@ def diagnose(
             model.LogSummary(name=name, lines=lines, bytes=size)
             for name, lines, size in zip(found.names, found.lines, found.sizes, strict=True)
         ],
-        notes=left_out + [_TOGETHER.format(found.names[log]) for log in sorted(found.together)],
+        notes=[
+            *left_out,
+            *(_TOGETHER.format(found.names[log]) for log in sorted(found.together)),
+            *(_THREAD.format(line.line) for line in verdict.unknown if (line.log, line.line) in found.threads),
+        ],
     )
 
 

@@ -47,7 +47,7 @@ WARNED = re.compile(r".{1,200}?:\d+: \w{0,40}Warning: ")
 _RESULT = re.compile(
     r"(?i)^(?!.*(?:fail|error\b(?! \d)|\bno[tr]?\b|miss|cannot|abort|/step|it/s))"
     r".*\b(?:done|success\w*|finished|completed?|saved|written|exported|early stopping|restoring model weights"
-    r"|(?:total|execution|overall) (?:\w+ )?time\b.*\d"
+    r"|loss for final step|(?:total|execution|overall) (?:\w+ )?time\b.*\d"
     r"|(?:\w*(?:loss|acc\w*|error|auc|score|precision|recall|m[as]e)(?: \([^)]{1,20}\))?)\W{1,4}\d)"
 )
 """A last line with what a job has done."""

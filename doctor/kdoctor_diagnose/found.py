@@ -79,6 +79,8 @@ class Scan:
     """The last line of each log on which a training made progress."""
     passed: dict[int, int] = field(default_factory=dict)
     """The line of each log up to which nothing ended the job, because it is sure that it went on."""
+    threads: set[tuple[int, int]] = field(default_factory=set)
+    """The logs and lines of the exceptions that ended only a thread."""
     together: set[int] = field(default_factory=set)
     """The logs into which several processes wrote without a name, so that another one may have gone on."""
     finished: set[int] = field(default_factory=set)

@@ -10,6 +10,8 @@ SHORT = 128 * 1024
 GLOG = re.compile(rb"\b[IWEF] ?\w* .*\.(?:cc|py|h):")
 """What TensorFlow writes at the beginning of a line, which says how bad it is."""
 _ESCAPES = re.compile(rb"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\))")
+_WHAT = re.compile(rb"(\bwhat\(\):)[ \t]*\n([^\n]*)")
+"""What C++ writes before the message of an exception, if that is on the next line."""
 _BEFORE = re.compile(r"(?s)\s+$|(?!.*\b[IWEF](?:\d{4}|(?<=: .)) )(?:.{0,60}(?:[:|>\])]|\s-))[ \t]")
 """How what is before each line ends, unless it is an indentation."""
 _FIRST, _MOST, _NARROWEST, _SEVERAL = 12, 0.9, 60, 2
@@ -22,6 +24,7 @@ def plain(text: bytes) -> bytes:
     text = _ESCAPES.sub(b"", text) if b"\x1b" in text else text
     text = text.replace(b"\r\n", b"\n") if b"\r\n" in text else text
     text = text.replace(b"\x08", b"\r") if b"\x08" in text else text
+    text = _WHAT.sub(rb"\1 \2\n", text) if b"what():" in text else text
     before = _before_each(text.split(b"\n", _FIRST)[:_FIRST])
     if before:
         parts = re.escape(before), re.escape(before.rstrip())

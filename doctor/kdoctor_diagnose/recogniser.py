@@ -53,7 +53,8 @@ _EXIT = r"xit(?:ed|s)?[ _]?(?: with)?(?: an?)?(?: non-?zero)?(?: return)? ?(?i:(
 _SIGNAL = (
     rf"(?i:\be{_EXIT}(?P<code>-\d{{1,2}}|1[34]\d|-1073\d{{6}}|32212\d{{5}})\b"
     r"|(?:\b(?:received|caught|raising|by|from|on|exit|with)|\() ?signal(?: termination)?[: ]{1,3}(?P<number>\d{1,2})\b"
-    r"|\bFAILED +0:(?P<step>\d{1,2})$|(?:(?<!closing )signal |signals?\.|negsignal\.|\*\*\* )(?P<name>SIG[A-Z]{3,4})\b"
+    r"|\bFAILED +0:(?P<step>\d{1,2})$"
+    r"|(?:(?<!closing )signal |signals?\.|negsignal\.|\*\*\* |\d ?\()(?P<name>SIG[A-Z]{3,4})\b"
     r"|\b(?P<worker>SIG[A-Z]{3,4})(?:\(-\d| received))"
 )
 """How schedulers, launchers, shells and libraries say by which signal a process ended."""
@@ -89,8 +90,9 @@ _SCORES: dict[int, tuple[str, ...]] = {
         r"Error reported to Coordinator: (?!.*(?:OutOfRange|Cancelled)Error)",
     ),
     8: (
-        r"^.{0,2}xception has occurred: \w", r"^ *what\(\): ", "Check failed: ", "LLVM ERROR: ", "Non-OK-status: ",
-        _STATUS, "failed assertion [`']", ": Assertion [`'].{1,300}failed", r"^Status: [A-Z_]{5,30}: ",
+        r"^.{0,2}xception has occurred: \w", "Check failed: ", "LLVM ERROR: ", "Non-OK-status: ", _STATUS,
+        r"(?:^ *|' +)what\(\): ", "terminate called without", r"^libc\+\+abi: terminating", "stack smashing detected",
+        "failed assertion [`']", ": Assertion [`'].{1,300}failed", r"^Status: [A-Z_]{5,30}: ",
         r"malloc: \*\*\* error for object", "double free or corruption", r"munmap_chunk\(\): ",
         *(rf"\b{name}\(\): " for name in ("free", "malloc", "realloc")),
         *(rf"^Exception {word} .{{1,80}}?: \S" for word in ("in", "while", "during")),

@@ -40,7 +40,7 @@ _CUT = 6
 """The score of a traceback whose end is not in the log."""
 _PROGRESS = b"s/step"
 """What every progress bar of Keras has."""
-_BAR = rb"(?:/step|- ETA: [\d:]{1,9}s?|[\d?](?:it/s|s/it)[^]\r\n]{0,80}\])"
+_BAR = rb"(?:/step|- ETA: [\d:]{1,9}(?:s|(?![\d:s]))|[\d?](?:it/s|s/it)[^]\r\n]{0,80}\])"
 _METRICS = rb"(?: - [^:\r\n]{1,60}: (?:-?\d+(?:\.\d{1,4})?(?:e[+-]\d\d)?|-?inf|nan))*"
 _GLUED = re.compile(rb"(" + _BAR + _METRICS + rb")(?!e[+-]\d)(?=[^\s\d.]|\d{4}-\d\d-\d\d)")
 """A progress bar (of Keras, tqdm) and what another program wrote behind it, since it has no end of line."""
@@ -56,6 +56,8 @@ _TITLE = TITLE.encode()
 _IGNORED, _NEAR = re.compile(rb"Exception ignored in|ERROR:asyncio:"), 3
 """What Python writes before an exception that ends nothing, such as one of a finalizer, and among how many lines before
 its traceback."""
+_THREAD = b"Exception in thread "
+"""What Python writes before the traceback of a thread, which has ended then, although its process goes on."""
 _TQDM = (b"it/s", b"s/it")
 _NUMBER = re.compile(rb"[\d?] ?(?:\xc2?[mu\xb5])?$")
 """What a bar has before these; a path or code does not (``ckpt/step_3``, ``git/src``)."""
@@ -270,6 +272,8 @@ class _Reader:
         elif raw.rstrip().endswith((b":", b"found.", b").")) or b"has occurred: " in raw:
             ending = passed_on(lines, place)
         before = [*self._before[-_BEFORE:].splitlines(), *lines[max(0, place - _NEAR) : place]]
+        if ending and before and _THREAD in before[-1]:
+            self._found.threads.add((self._number, number(ending.place)))
         if any(map(_IGNORED.search, before[-_NEAR if title else -1 :])):
             line = ending.line if ending else split(clean(raw.decode("utf-8", "replace")))
             last = ending.place if ending else place
@@ -383,12 +387,13 @@ class _Reader:
         return None
 
     def _tail(self) -> list[tuple[int, Line]]:
-        lines = self._before.decode("utf-8", "replace").split("\n")
+        lines = self._before.split(b"\n")
         first = self._lines - len(lines) + 2
+        parts = ((at, part) for at, line in enumerate(lines, first) for part in _GLUED.sub(rb"\1\n", line).split(b"\n"))
         shown = []
-        for number, line in enumerate(lines, first):
-            frame = next((frame for frame in reversed(line.split("\r")) if frame.strip()), "")
-            part = split(clean(frame))
+        for number, line in parts:
+            frame = next((frame for frame in reversed(line.split(b"\r")) if frame.strip()), b"")
+            part = split(clean(frame.decode("utf-8", "replace")))
             if part.text:
                 shown.append((number, replace(part, text=mask(part.text))))
         ends = [place for place, (_, line) in enumerate(shown, 1) if line.text == _LSF_WELL]

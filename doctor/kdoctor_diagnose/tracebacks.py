@@ -64,8 +64,11 @@ LOG_PREFIX = re.compile(
     r"|^.{0,400}?(?::\d+:\d+: error: |\.py:\d+: (?=\w{0,40}Warning: ))"
 )
 """What glog, absl and compilers write before a message: the time and a place in the source."""
-_QUOTED = re.compile(r"^(?:[ >|`*'\"]|E {2})*(?:raise |\(\d\) |(?:[\w.]+\.)?UnfilteredStackTrace: (?=\S))?")
-"""What pytest, Markdown, code, a list of errors and JAX have before an exception."""
+_QUOTED = re.compile(
+    r"^(?:[ >|`*'\"]|E {2})*"
+    r"(?:raise |\(\d\) |(?:.* of '[\w:]+' +)?what\(\): +|(?:[\w.]+\.)?UnfilteredStackTrace: (?=\S))?"
+)
+"""What pytest, Markdown, code, a list of errors, C++ and JAX have before an exception."""
 _IN_PROSE = re.compile(rf"^[^`]{{1,300}}`(?P<said>{_NAME}(?:Error|Exception): [^`]+)`.*")
 _REPORTED = re.compile(r"^.*Error reported to Coordinator: <class '(?P<name>[\w.]+)'>, ")
 SEPARATOR = re.compile(r"[/\\]")

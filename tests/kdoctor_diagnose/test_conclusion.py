@@ -8,6 +8,7 @@ from kdoctor_diagnose.causes import Verdict, conclude
 from kdoctor_diagnose.diagnose import diagnose_text
 from kdoctor_diagnose.found import Event, Scan
 from kdoctor_diagnose.line import Line
+from kdoctor_diagnose.model import Diagnosis
 from kdoctor_diagnose.own_error import owner_of
 from kdoctor_diagnose.report.sections import heading
 from kdoctor_diagnose.tracebacks import is_library
@@ -29,6 +30,10 @@ def judge(*failures: KnownFailure, progress: int = 0, passed: int = 0) -> Verdic
 
 
 CAUSE, ECHO = failure("cause"), failure("echo", follows=True)
+
+
+def diagnosed(log: str) -> Diagnosis:
+    return diagnose_text(log, {}, {})
 
 
 def names(verdict: Verdict) -> list[str]:
@@ -202,3 +207,33 @@ def test_only_missing_gpus_are_called_so() -> None:
     found = diagnose_text("".join(epochs), {}, {})
     assert (found.conclusion, len(found.also)) == ("no-failure", 1)
     assert "GPU" not in heading(found)
+
+
+@cases("[1,{}]<stderr>:", "[rank{}]: ", "[pod/trainer-{}/main] ", "(Worker pid=40{}) ")
+def test_own_error_of_a_process_is_the_cause_of_what_only_says_that_another_one_crashed(prefix: str) -> None:
+    follows = (
+        "E0000 00:00:1796048073.207981 7 a.cc:252] StartAbort UNAVAILABLE: The tasks have crashed. Check the task logs"
+    )
+    raised = 'Traceback (most recent call last):\n  File "train.py", line 3, in f\n    f()\nKeyError: 7'
+    log = "".join(
+        f"{prefix.format(rank)}{line}\n" for rank, part in enumerate((follows, raised)) for line in part.split("\n")
+    )
+    assert getattr(diagnosed(log).own, "text", "") == "KeyError: 7"
+    assert diagnosed(log.replace(prefix.format(1), prefix.format(0))).causes[0].id == "worker_crashed"
+
+
+def test_error_that_there_are_no_devices_has_the_cause_that_another_line_names() -> None:
+    why = "W external/xla/a.cc:199] unable to create StreamExecutor for CUDA:1: CUDA_ERROR_INVALID_DEVICE\n"
+    raised = 'Traceback (most recent call last):\n  File "train.py", line 3, in f\n    f()\nRuntimeError: {}\n'
+    lost = diagnosed(
+        why + raised.format("Unable to initialize backend 'cuda': no supported devices found for platform CUDA")
+    )
+    assert [(cause.id, cause.certainty) for cause in lost.causes] == [("cuda_invalid_device", "likely")]
+    assert diagnosed(why + raised.format("wrong shape")).own
+
+
+@cases(" ", "\n", "\n  ", "\n ")
+def test_message_of_a_cpp_exception_is_found_wherever_it_is_written(gap: str) -> None:
+    log = f"terminate called after throwing an instance of 'std::runtime_error'{gap}what():{{}}no such lock\nAborted\n"
+    for end in ("  ", "\n"):
+        assert getattr(diagnosed(log.format(end)).own, "text", "") == "no such lock"

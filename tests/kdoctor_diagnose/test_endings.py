@@ -229,3 +229,27 @@ def test_error_without_a_title_has_the_place_before_it() -> None:
     own = text('File "train.py", line 3, in f\n    f()\nInvalidArgumentError: Graph execution error:\n\nbad x\n').own
     assert own is not None
     assert (own.text, own.program) == ("InvalidArgumentError: bad x", "train.py:3")
+
+
+WAITS = f"Epoch 1/2\n{LAST_BAR}Epoch 2/2\nException in thread Thread-1 (read):\n{FAILS}3/9 [=>..] - ETA: 1s - loss: 0.1"
+
+
+@cases(
+    (WAITS, "not-recognised"),
+    (WAITS.replace("3/9", "9/9").replace("ETA: 1s", "1s 3ms/step"), "no-failure"),
+    (f"{WAITS}\n2026-11-28 01:00:00 INFO step 10: loss 0.5\n{FAILS.replace('7', '8')}", "not-recognised"),
+)
+def test_exception_of_a_thread_is_the_answer_only_where_nothing_else_says_how_the_job_ended(
+    log: str, conclusion: str
+) -> None:
+    found = text(log)
+    assert (found.conclusion, len(found.notes)) == (conclusion, int(log == WAITS))
+    assert (found.own and found.own.text) == {"no-failure": None}.get(
+        conclusion, "KeyError: 7" if log == WAITS else "KeyError: 8"
+    )
+
+
+@cases("Instance lost: evicted", "*** stack smashing detected ***: terminated", "Killed", "libc++abi: terminating: x")
+def test_words_behind_a_progress_bar_end_a_log_as_those_on_a_line_do(line: str) -> None:
+    bar = "Epoch 2/2\n3/9 [=>..] - 1s 3ms/step - loss: 0.1"
+    assert text(f"{bar}{line}\n").conclusion == text(f"{bar}\n{line}\n").conclusion != "no-end"

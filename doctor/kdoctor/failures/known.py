@@ -65,6 +65,8 @@ class KnownFailure(_Part):
     """Whether each run on a machine without GPUs has its message, so that alone it does not show that a job failed."""
     follows: bool = False
     """Whether it usually is the consequence of another failure, which then is the cause."""
+    in_another: bool = False
+    """Whether it says that another process failed, whose own lines have the cause wherever they stand."""
     ends_a_hang: bool = False
     """Whether it ends a job from outside, so that the last line before it shows what the job was waiting for."""
     ends_a_slow_job: bool = False

@@ -105,7 +105,7 @@ class FirstStep:
     def run(
         self, inherited: Callable[..., Any], strategy: Any, function: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        """``strategy.run``, from which the script does not go on if it takes a gradient.
+        """``strategy.run``, from which the script does not go on once the step is over.
 
         If a ``tf.function`` is traced, the script does not go on when that returns.
         """
@@ -121,7 +121,7 @@ class FirstStep:
         return result
 
     def is_over(self) -> bool:
-        """Whether a call has updated variables, or as many did not that none is awaited any more."""
+        """Whether a call has updated variables, with an optimizer or without, or none did for long."""
         if self._updated_on or len(self.calls) >= _MOST_CALLS:
             return True
         return bool(self.calls) and any(not np.array_equal(one.numpy(), was) for one, was in self._before or [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import linecache
 import os
-from functools import partial
+import re
 from pathlib import Path
 from typing import Any, Callable, Dict, List
 
@@ -14,23 +14,19 @@ from kdoctor_target.runner.case import NotHere
 
 _OF_CODE = ("capture", "prun", "time", "timeit")
 """Magics whose text is code of the notebook."""
+_CODE_CELL = re.compile(rf"\A%%(?:{'|'.join(_OF_CODE)})\b.*")
+"""The first line of a cell that one of them is about."""
 
 
 class _Shell:
-    """What IPython turns magics and shell commands into calls of. They do nothing, except that code is run."""
+    """What IPython turns magics and shell commands into calls of: only ``%time model.fit(data)`` does something."""
 
     def __init__(self, run: Callable[[str], object]) -> None:
         self._run = run
 
     def run_line_magic(self, name: str, line: str, *_: Any, **__: Any) -> None:
-        """``%time model.fit(data)``."""
         if name in _OF_CODE:
             self._run(line)
-
-    def run_cell_magic(self, name: str, _: str, cell: str) -> None:
-        """A cell that begins with ``%%time``."""
-        if name in _OF_CODE:
-            self._run(f"\n{cell}")
 
     def __getattr__(self, _: str) -> Callable[..., Any]:
         return lambda *_, **__: []
@@ -58,16 +54,17 @@ def run_notebook(file: Path, variables: Dict[str, Any], names: List[str]) -> Non
     except (ValueError, KeyError, TypeError):
         raise PartError("script", f"{file.name} is not a notebook of format 4", "Save it again in Jupyter.") from None
 
-    def run(name: str, text: str) -> None:
-        variables["get_ipython"] = lambda: _Shell(partial(run, name))
-        exec(compile(transform(text), name, "exec"), variables)  # noqa: S102 - the user's code
-
-    transform = TransformerManager().transform_cell  # type: ignore[no-untyped-call]
     names += [f"{file.absolute()}:cell {number}" for number in range(1, len(texts) + 1)]
     os.chdir(file.absolute().parent)
+    transform = TransformerManager().transform_cell  # type: ignore[no-untyped-call]
     variables["display"] = lambda *_, **__: None
-    for name, text in zip(names, texts):
-        code = transform(text)
+
+    def run(name: str, code: str) -> None:
+        variables["get_ipython"] = lambda: _Shell(lambda line: run(name, transform(line)))
+        exec(compile(code, name, "exec"), variables)  # noqa: S102 - the user's code
+
+    codes = [transform(_CODE_CELL.sub("", text)) for text in texts]
+    for name, code in zip(names, codes):
         linecache.cache[name] = len(code), None, code.splitlines(keepends=True), name  # for stacks, and AutoGraph
-    for name, text in zip(names, texts):
-        run(name, text)
+    for name, code in zip(names, codes):
+        run(name, code)

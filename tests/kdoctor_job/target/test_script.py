@@ -112,8 +112,8 @@ def test_fit_of_a_later_phase(until_fit: Callable[..., Any], tmp_path: Path) -> 
 
 CELLS = (
     "!pip install keras\n%matplotlib inline\nfiles = !ls\n" + NET,
-    "@tf.function\ndef largest(x):\n    if x > 0:\n        return x\n    return -x\ndisplay(largest(x[0, 0]))",
-    "%%bash\nrm -r /\n",
+    "%%capture out\n@tf.function\ndef largest(x):\n    if x > 0:\n        return x\n    return -x\ndisplay(x, x)",
+    "%%bash\ntouch saved9\n",
     "%%time\n%time history = model.fit(x, y, epochs=int(largest(-3.0)))\n",
     "model.predict(x)\nmodel.fit(x, y, epochs=9)",
     "open('saved9', 'w')",

@@ -15,6 +15,7 @@ from kdoctor_job.target.measures import BEYOND_ROUNDING
 _LEAST = 1e-6
 """Differences of a variable that count as rounding in any case, relative to its change."""
 
+_NUMBER = re.compile(r"_\d+$")
 State = Dict[str, Any]
 
 
@@ -31,12 +32,22 @@ def state_of(model: Any) -> State:
 def _variables(model: Any) -> Dict[str, Any]:
     left_out = {id(one) for metric in model.metrics for one in metric.variables}
     found: Dict[str, Any] = {}
-    for one in chain(model.variables, *map(_variables_of, filter(steps_of, optimizers_of(model)))):
+    optimized = [_named(one, part) for part in filter(steps_of, optimizers_of(model)) for one in _variables_of(part)]
+    for name, one in chain(((_path(one), one) for one in model.variables), optimized):
         if id(one) not in left_out:
             left_out.add(id(one))
-            name = str(getattr(one, "path", one.name))
             found[f"{name} ({len(found)})" if name in found else name] = one
     return found
+
+
+def _path(variable: Any) -> str:
+    return str(getattr(variable, "path", variable.name))
+
+
+def _named(variable: Any, optimizer: Any) -> Tuple[str, Any]:
+    """A variable of an optimizer with its path. Some have one in a scope only, and are ``variable_1`` after loading."""
+    path = _path(variable)
+    return (path if "/" in path else f"{optimizer.name}/{_NUMBER.sub('', path)}"), variable
 
 
 def optimizers_of(model: Any) -> List[Any]:

@@ -19,12 +19,14 @@ def test_large_change_of_one_kind_does_not_hide_a_difference_of_another() -> Non
 @pytest.mark.filterwarnings("ignore:__array__:DeprecationWarning")  # of Keras
 def test_variable_without_a_path_has_one_name_before_saving_and_after_loading(tmp_path: Path) -> None:
     import keras
+    import tensorflow as tf
 
     from kdoctor_job.target.states import state_of
 
-    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
-    model.compile(keras.optimizers.Nadam(), "mse")
+    with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
+        model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)])
+        model.compile(keras.optimizers.Nadam(), "mse")
     model.fit(np.ones((4, 2)), np.ones((4, 1)), verbose=0)
     model.save(tmp_path / "a.keras")
     loaded = keras.models.load_model(tmp_path / "a.keras")
-    assert state_of(loaded).keys() == state_of(model).keys()
+    assert "nadam/variable" in state_of(model).keys() & state_of(loaded).keys()

@@ -123,7 +123,7 @@ def test_hang_leaves_no_process_port_or_shared_memory(tmp_path: Path, patience: 
     def watch() -> None:
         end = time.monotonic() + 20
         while len(seen) < 2 and time.monotonic() < end:
-            seen[:] = _listeners(str(tmp_path))
+            seen[:] = {*_listeners(str(tmp_path))}  # a child that has just been forked has its parent's port
             time.sleep(0.05)
 
     thread = threading.Thread(target=watch, daemon=True)

@@ -7,33 +7,21 @@ import linecache
 import os
 import re
 from pathlib import Path
-from typing import Any, Callable, Dict, List
+from typing import Any, Dict, List
 
 from kdoctor_job.target.parts import PartError
-from kdoctor_target.runner.case import NotHere
 
-_OF_CODE = ("capture", "prun", "time", "timeit")
+_OF_CODE = r"(?:capture|prun|time|timeit)\b(?:[ \t]+-\w(?:[ \t]*\d+)?)*"
 """Magics whose text is code of the notebook."""
-_CODE_CELL = re.compile(rf"\A%%(?:{'|'.join(_OF_CODE)})\b.*")
-"""The first line of a cell that one of them is about."""
-
-
-class _Shell:
-    """What IPython turns magics and shell commands into calls of: only ``%time model.fit(data)`` does something."""
-
-    def __init__(self, run: Callable[[str], object]) -> None:
-        self._run = run
-
-    def run_line_magic(self, name: str, line: str, *_: Any, **__: Any) -> None:
-        if name in _OF_CODE:
-            self._run(line)
-
-    def __getattr__(self, _: str) -> Callable[..., Any]:
-        return lambda *_, **__: []
+_CODE_CELL = re.compile(rf"\A%%{_OF_CODE}.*")
+_OTHER_CELL = re.compile(r"\A%%.*\Z", re.DOTALL)
+_CODE_LINE = re.compile(rf"^([ \t]*)%{_OF_CODE}[ \t]*(?=\S)", re.MULTILINE)
+_OTHER_LINE = re.compile(r"^([ \t]*)(?:[%!?](?:.*\\\n)*.*|[\w.]+\?{1,2}[ \t]*)$", re.MULTILINE)
+_ASSIGNED = re.compile(r"^([ \t]*[\w, \t]+=[ \t]*)[%!].*$", re.MULTILINE)
 
 
 def run_notebook(file: Path, variables: Dict[str, Any], names: List[str]) -> None:
-    """Run the cells with code, in the folder of the notebook.
+    """Run the cells with code, in the folder of the notebook, without shell commands and other magics.
 
     Args:
         file: the notebook.
@@ -42,29 +30,27 @@ def run_notebook(file: Path, variables: Dict[str, Any], names: List[str]) -> Non
 
     Raises:
         PartError: it is not a notebook.
-        NotHere: this environment cannot run one.
     """
     try:
-        from IPython.core.inputtransformer2 import TransformerManager
-
         cells = json.loads(file.read_text("utf-8-sig"))["cells"]
-        texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-    except ImportError:
-        raise NotHere(f"{file.name} needs IPython, which is not installed: name the Python of its kernel") from None
+        codes = [_python("".join(cell["source"])) for cell in cells if cell["cell_type"] == "code"]
     except (ValueError, KeyError, TypeError):
         raise PartError("script", f"{file.name} is not a notebook of format 4", "Save it again in Jupyter.") from None
-
-    names += [f"{file.absolute()}:cell {number}" for number in range(1, len(texts) + 1)]
+    names += [f"{file.absolute()}:cell {number}" for number in range(1, len(codes) + 1)]
     os.chdir(file.absolute().parent)
-    transform = TransformerManager().transform_cell  # type: ignore[no-untyped-call]
-    variables["display"] = lambda *_, **__: None
-
-    def run(name: str, code: str) -> None:
-        variables["get_ipython"] = lambda: _Shell(lambda line: run(name, transform(line)))
-        exec(compile(code, name, "exec"), variables)  # noqa: S102 - the user's code
-
-    codes = [transform(_CODE_CELL.sub("", text)) for text in texts]
+    variables.update(display=lambda *_, **__: None, get_ipython=lambda: None)
     for name, code in zip(names, codes):
         linecache.cache[name] = len(code), None, code.splitlines(keepends=True), name  # for stacks, and AutoGraph
     for name, code in zip(names, codes):
-        run(name, code)
+        exec(compile(code, name, "exec"), variables)  # noqa: S102 - the user's code
+
+
+def _python(cell: str) -> str:
+    """The code of a cell, with the same line numbers. A line may begin with ``%`` in Python, too, within a text."""
+    cell = _OTHER_CELL.sub("", _CODE_CELL.sub("", cell)) + "\n"
+    try:
+        compile(cell, "cell", "exec")
+    except SyntaxError:
+        cell = _ASSIGNED.sub(r"\1[]", _CODE_LINE.sub(r"\1", cell))
+        cell = _OTHER_LINE.sub(lambda found: f"{found[1]}pass" + "\n" * found[0].count("\n"), cell)
+    return cell

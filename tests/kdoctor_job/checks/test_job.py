@@ -256,6 +256,7 @@ test_epoch_ends = table(
     passes(run(data={"batches": None}), "data: many batches."),
     passes(run(data={"endless": True, "steps_per_epoch": 1}), "data: infinite, with 1 step per epoch."),
     fails(run(data={"endless": True}), "infinite"),
+    passes(run(data={"endless": None, "steps_per_epoch": 20}), "data: 20 steps per epoch."),
     unknown(run(data={"endless": None})),
 )
 LOST = {"examples": 128, "examples_trained": 80}

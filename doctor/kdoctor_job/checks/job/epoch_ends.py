@@ -14,12 +14,13 @@ def epoch_ends(data: JobData) -> Outcome:
     Remedy: pass steps_per_epoch to fit and to kdoctor, or remove repeat().
     Source: https://keras.io/guides/distributed_training_with_tensorflow/
     """
+    if data.steps_per_epoch and data.endless is not False:
+        endless = "infinite, with " if data.endless else ""
+        return evidence("data", f"{endless}{counted(data.steps_per_epoch, 'step')} per epoch")
     if data.endless is None:
         return unknown("data", "its number of batches is not known, and it has too many to count")
     if not data.endless:
         return evidence("data", "many batches" if data.batches is None else counted(data.batches, "batch", "batches"))
-    if data.steps_per_epoch:
-        return evidence("data", f"infinite, with {counted(data.steps_per_epoch, 'step')} per epoch")
     return finding(
         "data",
         "infinite, and steps_per_epoch is not set",

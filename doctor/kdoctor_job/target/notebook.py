@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import linecache
 import os
-from functools import partial
+import re
 from pathlib import Path
-from typing import Any, Callable, Dict, List
+from typing import Any, Dict, List
+from unittest.mock import MagicMock
 
 from kdoctor_job.target.parts import PartError
-from kdoctor_target.runner.case import NotHere
 
 _OF_CODE = ("capture", "prun", "time", "timeit")
 """Magics whose text is code of the notebook."""
+_MAGIC = re.compile(
+    r"^([ \t]*(?:[\w., ]+=[ \t]*)?)(?:%(?:prun|time|timeit) (?!-)|(?:[%!?]|[\w.]+\?\??$)(?:.*\\\n)*.*)", re.MULTILINE
+)
+"""A magic, a shell command or a question: what precedes code, or the whole line. Its result may have a name."""
 
 
-class _Shell:
-    """What IPython turns magics and shell commands into calls of. They do nothing, except that code is run."""
+def _code(cell: str) -> str:
+    """The code of a cell without what IPython adds to the language.
 
-    def __init__(self, run: Callable[[str], object]) -> None:
-        self._run = run
-
-    def run_line_magic(self, name: str, line: str, *_: Any, **__: Any) -> None:
-        """``%time model.fit(data)``."""
-        if name in _OF_CODE:
-            self._run(line)
-
-    def run_cell_magic(self, name: str, _: str, cell: str) -> None:
-        """A cell that begins with ``%%time``."""
-        if name in _OF_CODE:
-            self._run(f"\n{cell}")
-
-    def __getattr__(self, _: str) -> Callable[..., Any]:
-        return lambda *_, **__: []
+    Only a line with a syntax error is a magic: ``%`` may also continue an expression.
+    """
+    other = re.match(r"\s*%%(\w+)", cell)
+    if other and other[1] not in _OF_CODE:
+        return ""
+    while True:
+        try:
+            ast.parse(cell)
+        except SyntaxError as error:
+            begin = len("".join(cell.splitlines(keepends=True)[: (error.lineno or 1) - 1]))
+            magic = _MAGIC.match(cell, begin)
+            if magic is None:
+                return cell
+            cell = f"{cell[:begin]}{magic[1]}[]; {cell[magic.end() :]}"
+        else:
+            return cell
 
 
 def run_notebook(file: Path, variables: Dict[str, Any], names: List[str]) -> None:
@@ -46,28 +52,17 @@ def run_notebook(file: Path, variables: Dict[str, Any], names: List[str]) -> Non
 
     Raises:
         PartError: it is not a notebook.
-        NotHere: this environment cannot run one.
     """
     try:
-        from IPython.core.inputtransformer2 import TransformerManager
-
         cells = json.loads(file.read_text("utf-8-sig"))["cells"]
         texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-    except ImportError:
-        raise NotHere(f"{file.name} needs IPython, which is not installed: name the Python of its kernel") from None
     except (ValueError, KeyError, TypeError):
         raise PartError("script", f"{file.name} is not a notebook of format 4", "Save it again in Jupyter.") from None
-
-    def run(name: str, text: str) -> None:
-        variables["get_ipython"] = lambda: _Shell(partial(run, name))
-        exec(compile(transform(text), name, "exec"), variables)  # noqa: S102 - the user's code
-
-    transform = TransformerManager().transform_cell  # type: ignore[no-untyped-call]
     names += [f"{file.absolute()}:cell {number}" for number in range(1, len(texts) + 1)]
     os.chdir(file.absolute().parent)
-    variables["display"] = lambda *_, **__: None
-    for name, text in zip(names, texts):
-        code = transform(text)
+    variables["display"] = variables["get_ipython"] = MagicMock()
+    codes = [f"{_code(text)}\n" for text in texts]
+    for name, code in zip(names, codes):
         linecache.cache[name] = len(code), None, code.splitlines(keepends=True), name  # for stacks, and AutoGraph
-    for name, text in zip(names, texts):
-        run(name, text)
+    for name, code in zip(names, codes):
+        exec(compile(code, name, "exec"), variables)  # noqa: S102 - the user's code

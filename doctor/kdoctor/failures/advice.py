@@ -47,7 +47,8 @@ def _commands(checks: Iterable[Check], scenarios: Mapping[str, Scenario]) -> Ite
             slower.append(scenario.id.removeprefix("smoke."))
     if selected:
         trains = any(check.scenario for check in selected)
-        how = " --no-smoke" if not trains else "" if again.has_driver else " --checklist cpu-smoke"
+        on_gpus = again.has_driver or any(check.needs_gpus for check in selected)
+        how = " --no-smoke" if not trains else "" if on_gpus else " --checklist cpu-smoke"
         yield " ".join([f"kdoctor check{how}", *(f"--select {check.id}" for check in selected)])
     if slower:
         yield " ".join([f"kdoctor smoke{'' if again.has_driver else ' --replicas 2'}", *dict.fromkeys(slower)])

@@ -13,8 +13,6 @@ from unittest.mock import MagicMock
 
 from kdoctor_job.target.parts import PartError
 
-_OF_CODE = ("capture", "prun", "time", "timeit")
-"""Magics whose text is code of the notebook."""
 _MAGIC = re.compile(
     r"^([ \t]*(?:[\w., ]+=[ \t]*)?)(?:%(?:prun|time|timeit) (?!-)|(?:[%!?]|[\w.]+\?\??$)(?:.*\\\n)*.*)", re.MULTILINE
 )
@@ -26,8 +24,7 @@ def _code(cell: str) -> str:
 
     Only a line with a syntax error is a magic: ``%`` may also continue an expression.
     """
-    other = re.match(r"\s*%%(\w+)", cell)
-    if other and other[1] not in _OF_CODE:
+    if re.match(r"\s*%%(?!capture|prun|time)\w", cell):  # the others have text that is not code of the notebook
         return ""
     while True:
         try:

@@ -111,6 +111,7 @@ def test_check_of_a_failure_trains_on_the_cpu_where_there_is_no_gpu(monkeypatch:
     assert "kdoctor check --checklist cpu-smoke --select smoke.model-outside-scope\n" in trained
     assert "kdoctor smoke --replicas 2 outside-scope\n" in trained
     assert "kdoctor check --no-smoke --select versions." in explain_name("cudart_not_found", Known())
+    assert "kdoctor check --select gpu.responding" in explain_name("nccl_cuda_error", Known())
 
 
 def test_empty_text_is_a_usage_error() -> None:

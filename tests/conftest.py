@@ -29,8 +29,8 @@ settings.load_profile("any-load")
 os.environ["KDOCTOR_TEST_DAY"] = str(TODAY)
 # What a test checks must not appear in the history of the person who runs it.
 os.environ["KDOCTOR_NO_HISTORY"] = "1"
-# Screens are the same whether or not root runs the tests on a machine without sudo.
-again.root_without_sudo = False
+# Screens are the same whether or not root runs the tests, on a machine without sudo or without a GPU.
+again.root_without_sudo, again.has_driver = False, True
 
 _MEMORY = Path("/dev/shm")  # noqa: S108 - the tests' folders in it are only for their user
 _NEEDED_BYTES = 8 << 30

@@ -74,7 +74,8 @@ def look_at(text: str, owner: Owner) -> str:
     """What to look at, or to install."""
     missing = _MISSING.search(text)
     install = "Install the package with the module {} in the job's environment, or correct the import."
-    return install.format(missing["name"]) if missing else _LOOK[owner]
+    refused = "PreflightError: " in text and "Apply the fixes below it in the log: kdoctor.guard found this before fit."
+    return install.format(missing["name"]) if missing else refused or _LOOK[owner]
 
 
 def owner_of(text: str, file: str = "", program: str | None = None) -> Owner:

@@ -47,7 +47,7 @@ _DEBUGGER = re.compile(r".{0,2}xception has occurred: (?P<name>[\w.]{2,120})")
 _LIBRARY = re.compile(
     r"(?:site|dist)-packages|[/\\]lib(?:64)?[/\\]python\d|[/\\]Lib[/\\]|[/\\]envs[/\\][\w.-]+[/\\]lib[/\\]|^<(?!command)"
     r"|(?i:conda\d?|python[\d.]*)[/\\]lib[/\\]|[/\\]bin[/\\][\w-]+$|[/\\]\.?py(?:charm_helpers|dev)[/\\]"
-    r"|[/\\](?:jax|torch|horovod|pyspark|databricks|tensorflow[/\\](?:python|core|compiler))[/\\]"
+    r"|[/\\](?:jax|torch|horovod|kdoctor_job|pyspark|databricks|tensorflow[/\\](?:python|core|compiler))[/\\]"
     r"|[/\\]keras[/\\](?:keras|src|engine|utils|layers|models|backend|legacy|saving|callbacks|preprocessing|optimizers)[/\\]"
     r"|[/\\]_(?!_)\w+\.py$|__autograph_generated_file|\.p[xy][xid]$"
 )

@@ -129,7 +129,10 @@ def own_job(  # noqa: PLR0913 - one parameter per option
             )
         return None
     if model is None or (data is None and ":" in model.partition(" ")[0]):
-        example = "Example: --model job:build --data job:read, or a script alone: --model train.py"
+        of = (model or data or "").rpartition(":")[0]
+        example = (
+            f"Example: --model {model or f'{of}:build'} --data {data or f'{of}:data'}, or a script alone: --model {of}"
+        )
         raise UsageError("a function of --model and --data require each other", hint=example)
     if data is not None and ".py " in f"{model} ":
         refuse_with("--model SCRIPT", model, {"--data": data}, why="A script brings its data")

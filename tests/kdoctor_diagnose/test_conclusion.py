@@ -120,6 +120,14 @@ def test_place_in_the_program_is_found_where_the_title_of_the_traceback_is_missi
     assert other.own.program is None
 
 
+def test_refusal_of_guard_names_the_call_in_the_program() -> None:
+    frames = '  File "/a/train.py", line 3, in f\n    g()\n  File "/kdoctor_job/preflight.py", line 1, in g\n    h()\n'
+    title = "Traceback (most recent call last):\n"
+    own = diagnosed(f"{title}{frames}kdoctor.PreflightError: NOT READY in 2 s: x (job.trains)\n- x\n  Fix: y\n").own
+    assert own is not None
+    assert (own.program, "the fixes below" in own.look) == ("train.py:3", True)
+
+
 def test_name_that_a_module_of_the_program_lacks_is_its_own_error() -> None:
     for folder, owner in (("home/ada", "program"), ("opt/lib/python3.9/site-packages", "environment")):
         assert owner_of(f"ImportError: cannot import name 'f' from 'data' (/{folder}/data.py)") == owner

@@ -14,6 +14,10 @@ def test_options_of_a_model_require_it(values: tuple[int | None, int | None, flo
     with pytest.raises(UsageError, match="--model\n"):
         own_job(steps=steps, steps_per_epoch=steps_per_epoch, model_timeout=model_timeout)
     assert own_job() is None
+    for model, data in (("jobs.py:build", None), (None, "jobs.py:data")):
+        with pytest.raises(UsageError) as half:
+            own_job(model=model, data=data)
+        assert "--model jobs.py:build --data jobs.py:data, " in str(half.value.hint)
     with pytest.raises(UsageError, match="--fit-arguments requires --model"):
         own_job(fit_arguments="job:arguments")
     with pytest.raises(UsageError, match=r"--fit-arguments job.py: expected"):

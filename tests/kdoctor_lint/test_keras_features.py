@@ -72,3 +72,12 @@ def test_matrix_agrees(case: str) -> None:
     }  # fmt: skip
     assert {Version(release).release[:2] for release in results} >= {oldest, MEASURED_TO}
     assert "right" not in results.values()
+
+
+def test_layer_that_another_file_makes_is_in_what_is_called(tmp_path: Path) -> None:
+    head, model, *rest = RULES["lint.random-layers"].bad.partition("    model = ")
+    made, *rest = "".join(rest).split("\n", 1)
+    (tmp_path / "jobs.py").write_text(f"import keras\ndef build():\n    return {made}\n", encoding="utf-8")
+    (tmp_path / "train.py").write_text(f"import jobs\n{head}{model}jobs.build()\n{rest[0]}", encoding="utf-8")
+    found, _ = lint_script(read_script(str(tmp_path / "train.py")), RULES, Settings())
+    assert [item.message.partition(" draws")[0] for item in found] == ["`Dropout` in it"]

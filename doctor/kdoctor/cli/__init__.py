@@ -4,7 +4,6 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import typer
@@ -17,6 +16,7 @@ from kdoctor.cli.stderr import (
     refuse_silent_exits,
     report_errors,
 )
+from kdoctor.commands.again import has_driver
 from kdoctor.errors import did_you_mean
 from kdoctor.text.sanitize import clean
 from kdoctor.version import __version__
@@ -153,16 +153,11 @@ class _ChecklistCommands(LazyGroup):
     }
 
 
-def _has_driver() -> bool:
-    """Whether there is NVIDIA's driver on this machine, which takes no time to see."""
-    return any(Path(node).exists() for node in ("/dev/nvidiactl", "/dev/dxg"))
-
-
 app = typer.Typer(
     name="kdoctor",
     cls=_Commands,
     help="Check whether a multi-GPU Keras job can start on this machine.",
-    epilog=f"Start with: kdoctor check{'' if _has_driver() else ' --checklist cpu-smoke'}",
+    epilog=f"Start with: kdoctor check{'' if has_driver else ' --checklist cpu-smoke'}",
     invoke_without_command=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

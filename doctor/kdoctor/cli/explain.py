@@ -160,7 +160,9 @@ def explain(
 
 
 def _line_of_report(text: str, known: Known) -> str:
-    """Everything about the check that a line of a report names, or that said it in one of the newest runs."""
+    """Everything about several names, or about the check that a line of a report has, or that said it in a new run."""
+    if all(texts := [explain_name(name, known) for name in text.split()]):
+        return "\n".join(texts)
     line = re.sub(r"^(\[.\] \w+ +|[^\w\s] )|( ?\.\.\.)?( \([a-z.-]+\))?$", "", " ".join(text.split()))
     if len(line.split()) < _LEAST_WORDS:
         return ""

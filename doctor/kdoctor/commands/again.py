@@ -18,6 +18,8 @@ _EXAMINING = ("check", "smoke", "snapshot")
 """The commands that examine an environment."""
 root_without_sudo = hasattr(os, "geteuid") and os.geteuid() == 0 and not shutil.which("sudo")
 """As in most containers."""
+has_driver = any(Path(node).exists() for node in ("/dev/nvidiactl", "/dev/dxg"))
+"""Whether there is NVIDIA's driver on this machine, which takes no time to see."""
 _CHECK, _SMOKE, _PYTHON = "check", "smoke", "--python"
 _REPLACES = {"--checklist": ("-c", "--gpus"), "--gpus 0": ("--select",)}
 """Options of a run that do not fit another value of this one. Without GPUs, nothing may be left of a selection."""

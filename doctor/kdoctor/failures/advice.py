@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from kdoctor.check import Check
+from kdoctor.commands import again
 from kdoctor.failures.known import KnownFailure
 from kdoctor.records import record
 from kdoctor.smoke.scenario import Scenario
@@ -46,7 +47,8 @@ def _commands(checks: Iterable[Check], scenarios: Mapping[str, Scenario]) -> Ite
             slower.append(scenario.id.removeprefix("smoke."))
     if selected:
         trains = any(check.scenario for check in selected)
-        patterns = (f"--select {check.id}" for check in selected)
-        yield " ".join(["kdoctor check", *([] if trains else ["--no-smoke"]), *patterns])
+        on_gpus = again.has_driver or any(check.needs_gpus for check in selected)
+        how = " --no-smoke" if not trains else "" if on_gpus else " --checklist cpu-smoke"
+        yield " ".join([f"kdoctor check{how}", *(f"--select {check.id}" for check in selected)])
     if slower:
-        yield " ".join(["kdoctor smoke", *dict.fromkeys(slower)])
+        yield " ".join([f"kdoctor smoke{'' if again.has_driver else ' --replicas 2'}", *dict.fromkeys(slower)])

@@ -8,6 +8,7 @@ import os
 import re
 from pathlib import Path
 from typing import Any, Dict, List
+from unittest.mock import MagicMock
 
 from kdoctor_job.target.parts import PartError
 
@@ -38,7 +39,7 @@ def run_notebook(file: Path, variables: Dict[str, Any], names: List[str]) -> Non
         raise PartError("script", f"{file.name} is not a notebook of format 4", "Save it again in Jupyter.") from None
     names += [f"{file.absolute()}:cell {number}" for number in range(1, len(codes) + 1)]
     os.chdir(file.absolute().parent)
-    variables.update(display=lambda *_, **__: None, get_ipython=lambda: None)
+    variables.update(display=MagicMock(), get_ipython=MagicMock())
     for name, code in zip(names, codes):
         linecache.cache[name] = len(code), None, code.splitlines(keepends=True), name  # for stacks, and AutoGraph
     for name, code in zip(names, codes):

@@ -30,7 +30,6 @@ from kdoctor_target.runner.case import NotHere
 
 PART = "script"
 _KERASES = ("keras", "tf_keras")
-_FUNCTIONS = "name functions, as in --model train.py:build --data train.py:data"
 _LOOPS = {
     "strategy.run": "kdoctor lint reads it, and --loop with --restore shows whether it comes back",
     "train_on_batch": "call kdoctor.guard(model, data, strategy) before it",
@@ -177,9 +176,9 @@ def until_fit(
         raise PartError(PART, message, _fix_of(error, words[0])) from error
     if step is not None and step.calls:
         step.taken()
-    raise NotHere(
-        f"{words[0]} ended {f'before {fits.awaited}' if fits.begun else 'without a call of fit'}: {_FUNCTIONS}"
-    )
+    ended = f"{words[0]} ended {f'before {fits.awaited}' if fits.begun else 'without a call of fit'}"
+    functions = not fits.cells and any(map(inspect.isfunction, vars(sys.modules["__main__"]).values()))
+    raise NotHere(ended + ": name two of its functions with --model and --data" * functions)
 
 
 def _others(names: List[str], index: int, line: int, *, after: bool) -> List[str]:

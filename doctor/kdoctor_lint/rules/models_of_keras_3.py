@@ -1,3 +1,4 @@
+import ast
 from functools import partial
 
 from kdoctor.defects import defect
@@ -56,7 +57,8 @@ def _random(trace: Trace) -> Hits:
         first, *others = {id(one.node): one for one in layers}.values()
         more = f" and {counted(len(others), 'other layer')} draw" if others else " draws"
         releases = keras_3.releases(trace, keras_3.OLDEST)
-        yield first.node, f"`{first.random}`{more} the same random numbers on every replica{releases}"
+        where = "" if first.random in ast.unparse(first.node) else " in it"  # a function or class makes the layer
+        yield first.node, f"`{first.random}`{where}{more} the same random numbers on every replica{releases}"
 
 
 @keras_3.on_keras_3

@@ -68,6 +68,8 @@ def test_name_is_found_by_its_parts() -> None:
     *_, more, _, last = kdoctor_here("explain", "NaN").stdout.splitlines()
     assert (more.endswith(" more"), last.endswith(": kdoctor explain nan_first_step")) == (True, True)
     assert kdoctor_here("explain", "Keras").stdout.startswith("keras 3.")
+    both = kdoctor_here("explain", "KD101 host.memory")
+    assert (both.stdout.startswith("KD101"), "\nhost.memory" in both.stdout) == (True, True)
 
 
 def test_words_of_the_report_are_explained() -> None:
@@ -100,6 +102,16 @@ def test_fix_is_run_by_root_without_sudo(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "sudo dmesg" in explain_name("killed_by_signal_9", Known())
     monkeypatch.setattr(again, "root_without_sudo", True)
     assert "sudo" not in explain_name("killed_by_signal_9", Known())
+
+
+def test_check_of_a_failure_trains_on_the_cpu_where_there_is_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "kdoctor check --select smoke.model-outside-scope\n" in explain_name("model_outside_scope", Known())
+    monkeypatch.setattr(again, "has_driver", False)
+    trained = explain_name("model_outside_scope", Known())
+    assert "kdoctor check --checklist cpu-smoke --select smoke.model-outside-scope\n" in trained
+    assert "kdoctor smoke --replicas 2 outside-scope\n" in trained
+    assert "kdoctor check --no-smoke --select versions." in explain_name("cudart_not_found", Known())
+    assert "kdoctor check --select gpu.responding" in explain_name("nccl_cuda_error", Known())
 
 
 def test_empty_text_is_a_usage_error() -> None:

@@ -47,7 +47,7 @@ SNAPSHOT = ("--snapshot", "node.json")
     (("explain", "gpu.repli"), "'gpu.replicas-match'"),
     (("explain", "site.scratch"), "(or --plugin)"),
     (("check", "--select", "site.scratch"), "of a --plugin"),
-    (("check", "--model", "job.py:build"), "--model train.py\n"),
+    (("check", "--model", "job.py:build"), "--model job.py\n"),
     (("explain", "KD999"), "'KD999'"),
     (("explain", "KD1"), "there are KD101, KD102"),
     (("rollback", "--to", "last"), "or last-passing"),

@@ -254,9 +254,10 @@ test_epoch_ends = table(
     Severity.WARNING,
     passes(run(), "data: 10 batches."),
     passes(run(data={"batches": None}), "data: many batches."),
-    passes(run(data={"endless": True, "steps_per_epoch": 1}), "data: infinite, with 1 step per epoch."),
+    passes(run(data={"endless": True, "steps_per_epoch": 1}), "data: 1 step per epoch, of any number of batches."),
     fails(run(data={"endless": True}), "infinite"),
-    passes(run(data={"endless": None, "steps_per_epoch": 20}), "data: 20 steps per epoch."),
+    passes(run(data={"endless": None, "steps_per_epoch": 20}), "data: 20 steps per epoch"),
+    fails(run(data={"endless": None, "kind": "generator"}), "not at its end after 3 s"),
     unknown(run(data={"endless": None})),
 )
 LOST = {"examples": 128, "examples_trained": 80}
@@ -265,7 +266,7 @@ test_examples = table(
     "job.examples",
     Severity.ERROR,
     passes(run(), "your data: the first 192 examples of an epoch, each trained once."),
-    fails(run(training=LOST), "of 128 examples, fit trained 80.", of=["your data"], unsaid="from_generator"),
+    fails(run(training=LOST), "of the first 128 examples, fit trained 80.", of=["your data"], unsaid="from_generator"),
     fails(run(training=LOST, data={"kind": "generator"}), "from_generator"),
     fails(run(training={"examples": 128, "examples_trained": 136})),
     fails(run(training={"examples_problem": NO_MEAN}), "vectorize strings"),
@@ -725,7 +726,7 @@ test_model_and_data = table(
     fails(run(job=JobRun(problem=JobProblem(part="data", message="no bild", fix="Name one."))), "Name one."),
     fails(
         run(job=JobRun(problem=JobProblem(part="model", message="ModuleNotFoundError: No module named 'a.b'"))),
-        "Install a in the environment that is examined",
+        "Install what has a.b in the environment that is examined",
     ),
     fails(
         run(job=JobRun(problem=JobProblem(part="script", message="OSError: a: No such file or directory"))),

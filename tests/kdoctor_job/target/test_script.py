@@ -111,7 +111,8 @@ def test_fit_of_a_later_phase(until_fit: Callable[..., Any], tmp_path: Path) -> 
 
 
 CELLS = (
-    "!pip install \\\n  keras\n%matplotlib inline\nfiles = !ls\nmodel?\nif files:\n    !ls\n" + NET,
+    "!pip install \\\n  keras\n%matplotlib inline\nfiles = !ls\nmodel?\nif files:\n    !ls\nget_ipython().system('x')\n"
+    + NET,
     "%%capture out\n@tf.function\ndef largest(x):\n    if x > 0:\n        return x\n    return -x\ndisplay(x, x)",
     "%%bash\ntouch saved9\n",
     "%%time\n%time history = model.fit(x, y, epochs=int(largest(-3.0)))\n",

@@ -63,9 +63,8 @@ def _notes(report: Report) -> Iterator[str]:
     """Harmless events next to a problem, drift, waivers that cover nothing, and those of a run that did not pass."""
     yield from noted(report.results)[:_HEADINGS]
     if report.drift and report.drift.changes and not any(step.kind == "rollback" for step in report.plan):
-        changed = some([change.fact for change in report.drift.changes])
-        since = f"since the last passing run ({report.drift.recorded[:10]})"
-        yield f"{counted(len(report.drift.changes), 'change')} {since}: {changed}"
+        changed = [f"{one.fact} {one.old or 'absent'} -> {one.new or 'absent'}" for one in report.drift.changes]
+        yield f"Since the last passing run: {some(changed, 1)}"
     findings = [(result.id, judged) for result in report.results for judged in result.findings]
     if report.unused_waivers:
         subjects = grouped((check, judged.finding.subject) for check, judged in findings)

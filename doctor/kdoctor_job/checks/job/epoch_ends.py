@@ -14,16 +14,15 @@ def epoch_ends(data: JobData) -> Outcome:
     Remedy: pass steps_per_epoch to fit and to kdoctor, or remove repeat().
     Source: https://keras.io/guides/distributed_training_with_tensorflow/
     """
-    if data.steps_per_epoch and data.endless is not False:
-        endless = "infinite, with " if data.endless else ""
-        return evidence("data", f"{endless}{counted(data.steps_per_epoch, 'step')} per epoch")
-    if data.endless is None:
-        return unknown("data", "its number of batches is not known, and it has too many to count")
-    if not data.endless:
+    if data.endless is not False and data.steps_per_epoch:
+        return evidence("data", f"{counted(data.steps_per_epoch, 'step')} per epoch, of any number of batches")
+    if data.endless is None and data.kind != "generator":
+        return unknown("data", "it has too many batches to count; if it has no end, fit needs steps_per_epoch")
+    if data.endless is False:
         return evidence("data", "many batches" if data.batches is None else counted(data.batches, "batch", "batches"))
     return finding(
         "data",
-        "infinite, and steps_per_epoch is not set",
+        f"{'infinite' if data.endless else 'not at its end after 3 s'}, and steps_per_epoch is not set",
         "a finite dataset, or steps_per_epoch",
         "Call fit(..., steps_per_epoch=...), and pass the same number to kdoctor (--steps-per-epoch, or "
         "preflight(..., steps_per_epoch=...)); or remove repeat().",

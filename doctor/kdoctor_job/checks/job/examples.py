@@ -6,9 +6,7 @@ from kdoctor_job.checks.job._user_model import headline, job_check, job_of, reme
 from kdoctor_job.facts import JobTraining
 
 _EXPECTED = "one epoch trains every example once"
-_GENERATOR = (
-    "Wrap the function in tf.data.Dataset.from_generator: fit takes batches of a generator without training them."
-)
+_GENERATOR = "Use tf.data.Dataset.from_generator: fit takes batches of a generator without training them."
 _OTHER = "Compare the metrics of one epoch with one device, and give fit a tf.data.Dataset or arrays."
 
 
@@ -45,8 +43,8 @@ def examples(run: SmokeRun, training: JobTraining) -> Outcome:
     is_generator = data is not None and data.kind == "generator"
     return finding(
         "your data",
-        f"of {counted(training.examples, 'example')}, fit trained {training.examples_trained}",
+        f"of the first {counted(training.examples, 'example')}, fit trained {training.examples_trained}",
         _EXPECTED,
         _GENERATOR if is_generator else _OTHER,
-        brief=f"fit trains {training.examples_trained} of {counted(training.examples, 'example')} in one epoch",
+        brief=f"fit trains {training.examples_trained} of the first {counted(training.examples, 'example')}",
     )

@@ -16,7 +16,7 @@ _EXPECTED = {
     "data": "a function without arguments that returns a dataset, a PyDataset, arrays or a generator",
     "arguments of fit": "a dictionary of arguments that fit takes together with this data",
 }
-_MISSING = re.compile(r"ModuleNotFoundError: No module named '(\w+)")
+_MISSING = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)")
 _REMEDY = "To reproduce the error, run your code in the same environment and folder."
 
 
@@ -68,7 +68,10 @@ def _to_reproduce(message: str) -> str:
     missing = _MISSING.search(message)
     if missing is None:
         return CHECK_THE_PATH if NO_FILE in message else _REMEDY
-    return f"Install {missing[1]} in the environment that is examined, or name the job's environment with --python."
+    has = "what has " if "." in missing[1] else ""  # of google.colab, google is there
+    return (
+        f"Install {has}{missing[1]} in the environment that is examined, or name the job's environment with --python."
+    )
 
 
 def _of_strategy(job: JobRun, run: SmokeRun, case: SmokeCase) -> Evidence:

@@ -22,8 +22,9 @@ def wrap(text: str, width: int = WIDTH, *, first: str = "", rest: str | None = N
         lines: keep the text's own line breaks and indentation, as in a Python stack. Otherwise any white space
             counts as one space.
     """
-    if not lines and len(first) + len(text) <= width and (first + text).isascii():
-        return [first + " ".join(text.split())] if text and not text.isspace() else []
+    if not lines and len(first) + len(text) <= width and (first + text).isascii():  # most paragraphs
+        words = text.split()
+        return [first + " ".join(words)] if words else []
     rest = first if rest is None else rest
     wrapped: list[str] = []
     for line in text.expandtabs(4).splitlines() if lines else [text]:

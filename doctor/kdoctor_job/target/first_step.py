@@ -18,7 +18,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set,
 import numpy as np
 import tensorflow as tf
 from tensorflow.python.autograph.core import ag_ctx
-from tensorflow.python.distribute import values
+from tensorflow.python.distribute.values import MirroredVariable
 from tensorflow.python.framework import errors_impl
 from tensorflow.python.ops import script_ops
 
@@ -50,7 +50,7 @@ def mirrored() -> Iterator[Any]:
     """The trained variables of all replicas."""
     with tf.init_scope():
         for one in gc.get_objects():
-            if isinstance(one, values.MirroredVariable) and one.trainable and one.dtype.is_floating:
+            if isinstance(one, MirroredVariable) and one.trainable and one.dtype.is_floating:
                 yield one
 
 
@@ -147,9 +147,9 @@ class FirstStep:
         def noting(*args: Any, **kwargs: Any) -> Any:
             with status:  # of the script, for what it calls
                 result = converted(*args, **kwargs)
+            if self._takes_gradient:
+                self.name = getattr(own or function, "__name__", type(function).__name__)
             if self._takes_gradient or self._orders:
-                if self._takes_gradient:
-                    self.name = getattr(own or function, "__name__", type(function).__name__)
                 replica = tf.convert_to_tensor(tf.distribute.get_replica_context().replica_id_in_sync_group)
                 note = functools.partial(self._note_inputs, updates=bool(self._orders))
                 tf.numpy_function(note, [replica, *self._tensors((args, kwargs))], [])

@@ -32,22 +32,19 @@ def state_of(model: Any) -> State:
 def _variables(model: Any) -> Dict[str, Any]:
     left_out = {id(one) for metric in model.metrics for one in metric.variables}
     found: Dict[str, Any] = {}
-    optimized = [_named(one, part) for part in filter(steps_of, optimizers_of(model)) for one in _variables_of(part)]
-    for name, one in chain(((_path(one), one) for one in model.variables), optimized):
+    optimized = ((part.name, one) for part in filter(steps_of, optimizers_of(model)) for one in _variables_of(part))
+    for part, one in (*(("", one) for one in model.variables), *optimized):
         if id(one) not in left_out:
             left_out.add(id(one))
+            name = _path(one, part)
             found[f"{name} ({len(found)})" if name in found else name] = one
     return found
 
 
-def _path(variable: Any) -> str:
-    return str(getattr(variable, "path", variable.name))
-
-
-def _named(variable: Any, optimizer: Any) -> Tuple[str, Any]:
-    """A variable of an optimizer with its path. Some have one in a scope only, and are ``variable_1`` after loading."""
-    path = _path(variable)
-    return (path if "/" in path else f"{optimizer.name}/{_NUMBER.sub('', path)}"), variable
+def _path(variable: Any, optimizer: str) -> str:
+    """Its path. A variable of an optimizer may have none outside a scope, and is ``variable_1`` after loading."""
+    path = str(getattr(variable, "path", variable.name))
+    return f"{optimizer}/{_NUMBER.sub('', path)}" if optimizer and "/" not in path else path
 
 
 def optimizers_of(model: Any) -> List[Any]:

@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, List, NoReturn, Sequence, Tuple
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.distribute import values
+from tensorflow.python.distribute.values import PerReplica
 from tensorflow.python.ops import resource_variable_ops
 
 from kdoctor_job.target.first_step import Arrays, FirstStep, Gradients, is_seen, mirrored
@@ -164,13 +164,13 @@ class Examples:
         """All of them in batches of the size of ``own``; none if that does not divide their number."""
         if not self.rows:
             return []
-        size, total = len(own[self.batched.index(True)]), sum(self.rows)
+        size, total, whole = len(own[self.batched.index(True)]), sum(self.rows), self.whole
 
         def cut(one: Any, at: int) -> Any:
             return one[len(one) * at // total : len(one) * (at + size) // total]
 
         at_all = range(0, total, size) if total % size == 0 else []
-        return [[cut(one, at) if many else one for one, many in zip(self.whole, self.batched)] for at in at_all]
+        return [[cut(one, at) if many else one for one, many in zip(whole, self.batched)] for at in at_all]
 
     @property
     def whole(self) -> Arrays:
@@ -216,7 +216,7 @@ class StepAlone(FirstStep):
                 for (called, own_arguments), arrays in zip(self._own, calls):
                     rest = iter(map(tf.constant, arrays))
                     leaves = tf.nest.flatten(own_arguments)
-                    leaves = [one.values[0] if isinstance(one, values.PerReplica) else one for one in leaves]
+                    leaves = [one.values[0] if isinstance(one, PerReplica) else one for one in leaves]
                     given = [next(rest) if is_seen(leaf) else leaf for leaf in leaves]
                     self._call(inherited, strategy, called, *tf.nest.pack_sequence_as(own_arguments, given))
                 if self.gradients:

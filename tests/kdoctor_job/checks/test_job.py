@@ -726,7 +726,7 @@ test_model_and_data = table(
     fails(run(job=JobRun(problem=JobProblem(part="data", message="no bild", fix="Name one."))), "Name one."),
     fails(
         run(job=JobRun(problem=JobProblem(part="model", message="ModuleNotFoundError: No module named 'a.b'"))),
-        "Install what has a.b in the environment that is examined",
+        "Install the package of a.b in the environment that is examined",
     ),
     fails(
         run(job=JobRun(problem=JobProblem(part="script", message="OSError: a: No such file or directory"))),

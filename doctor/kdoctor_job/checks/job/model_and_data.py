@@ -68,10 +68,8 @@ def _to_reproduce(message: str) -> str:
     missing = _MISSING.search(message)
     if missing is None:
         return CHECK_THE_PATH if NO_FILE in message else _REMEDY
-    has = "what has " if "." in missing[1] else ""  # of google.colab, google is there
-    return (
-        f"Install {has}{missing[1]} in the environment that is examined, or name the job's environment with --python."
-    )
+    package = f"the package of {missing[1]}" if "." in missing[1] else missing[1]  # of google.colab, google is there
+    return f"Install {package} in the environment that is examined, or name the job's environment with --python."
 
 
 def _of_strategy(job: JobRun, run: SmokeRun, case: SmokeCase) -> Evidence:

@@ -14,7 +14,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Set
 
 from kdoctor_target.inspect.elf import ElfError, Header, OtherMachineError, own_header, verify
 from kdoctor_target.inspect.names import canonical_name
-from kdoctor_target.runner.faults import Fault, compared, hiding, recorded_files, shadowing
+from kdoctor_target.runner.faults import Fault, compared, hiding, real_path, recorded_files, shadowing
 
 _LOADED = re.compile(r"\.(py|pyd|dll|dylib)\b|\.so\b")
 """Modules and libraries."""
@@ -40,7 +40,7 @@ def find_damage(names: Iterable[str], folder: Optional[str] = None) -> Dict[str,
     for distribution in metadata.distributions():
         stem, _, rest = os.path.basename(str(getattr(distribution, "_path", ""))).partition("-")
         name = canonical_name(stem)
-        if name not in wanted or real_path(distribution) in gone:
+        if name not in wanted or metadata_folder(distribution) in gone:
             continue
         wanted.remove(name)
         rows = [row for row in recorded_files(distribution, _LOADED) if not _TESTS.search(row[0])]
@@ -84,16 +84,16 @@ def _is_searched(name: str) -> bool:
     return name not in sys.builtin_module_names and not is_frozen(name)
 
 
-def real_path(distribution: metadata.Distribution) -> str:
+def metadata_folder(distribution: metadata.Distribution) -> str:
     """The folder of its metadata, without links."""
-    return os.path.realpath(str(getattr(distribution, "_path", "")))
+    return real_path(str(getattr(distribution, "_path", "")))
 
 
 def left_over() -> Dict[str, str]:
     """Metadata of versions that are gone, next to that of the installed one: its folder, to its version."""
     several: Dict[str, Dict[str, metadata.Distribution]] = {}
     for distribution in metadata.distributions():
-        path = real_path(distribution)
+        path = metadata_folder(distribution)
         stem = canonical_name(os.path.basename(path).partition("-")[0])
         several.setdefault(os.path.join(os.path.dirname(path), stem), {})[path] = distribution
     gone: Dict[str, str] = {}

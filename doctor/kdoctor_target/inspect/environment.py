@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, TypeVar
 
-from kdoctor_target.inspect.damage import find_damage, left_over, real_path
+from kdoctor_target.inspect.damage import find_damage, left_over, metadata_folder
 from kdoctor_target.inspect.names import canonical_name
 from kdoctor_target.runner.channel import Channel
 from kdoctor_target.runner.watchdog import arm
@@ -99,11 +99,11 @@ def read_packages() -> List[Record]:
     packages: List[Record] = []
     seen = set()
     gone: Dict[str, str] = _quietly(left_over, {})
-    distributions = sorted(metadata.distributions(), key=lambda one: real_path(one) in gone)
+    distributions = sorted(metadata.distributions(), key=lambda one: metadata_folder(one) in gone)
     for distribution in distributions:
         folder = getattr(distribution, "_path", None)
         stem = Path(str(folder)).name if folder is not None else ""
-        real = os.path.realpath(str(folder))
+        real = metadata_folder(distribution)
         # "~umpy-2.0.dist-info" is left by pip after it failed to remove an installation; pip ignores it. A folder may
         # be on the path twice, as lib and as lib64.
         if stem.startswith("~") or real in seen:

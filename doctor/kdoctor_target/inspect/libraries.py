@@ -21,6 +21,7 @@ from kdoctor_target.inspect.names import canonical_name
 from kdoctor_target.inspect.provenance import Owners, in_real_folder, tidy
 from kdoctor_target.inspect.xla_files import describe_xla_file, xla_candidates
 from kdoctor_target.runner.channel import Channel
+from kdoctor_target.runner.faults import real_path
 from kdoctor_target.runner.watchdog import arm
 
 Record = Dict[str, Any]
@@ -274,7 +275,7 @@ def _other_versions(loader: Loader, name: str, soname: str, elsewhere: Sequence[
     found: Dict[str, str] = {}
     pattern = re.compile(rf"lib{re.escape(name)}\.so\.\d[\d.]*$")
     folders = [place.path for place in loader.places] + list(elsewhere)
-    for folder in dict.fromkeys(os.path.realpath(folder) for folder in folders):
+    for folder in dict.fromkeys(map(real_path, folders)):
         for entry in sorted(_list(folder), key=len):
             same = entry == soname or entry.startswith(soname + ".")
             if pattern.match(entry) and not same:
@@ -304,12 +305,12 @@ def _other_folders(environ: Mapping[str, str]) -> Iterator[str]:
         yield from sorted(glob.glob(pattern))
 
 
-def _driver_version(real_path: str) -> Record:
+def _driver_version(path: str) -> Record:
     """The driver's version from the name of its file: ``libcuda.so.535.161.08``."""
-    found = re.match(r"libcuda\.so\.(\d{3,}(?:\.\d+)+)$", os.path.basename(real_path))
+    found = re.match(r"libcuda\.so\.(\d{3,}(?:\.\d+)+)$", os.path.basename(path))
     if found:
         return {"version": found.group(1)}
-    return {"version_error": f"no driver version in its file name: {os.path.basename(real_path)}"}
+    return {"version_error": f"no driver version in its file name: {os.path.basename(path)}"}
 
 
 def _is_compat(record: Record) -> bool:

@@ -10,8 +10,9 @@ import re
 import sys
 import sysconfig
 import traceback
+from functools import lru_cache
 from importlib import metadata
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Pattern, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Pattern, Sequence, Set, Tuple
 
 Fault = Dict[str, Any]
 _Row = Tuple[str, Optional[int]]
@@ -61,6 +62,12 @@ def _mentioned(error: BaseException) -> Iterator[str]:
         current = current.__cause__ or current.__context__
 
 
+@lru_cache(maxsize=None)  # the same folders are asked for once for every distribution
+def real_path(path: str) -> str:
+    """The path without links."""
+    return os.path.realpath(path)
+
+
 def recorded_files(distribution: metadata.Distribution, kind: Pattern[str] = re.compile("")) -> Iterator[_Row]:
     """The recorded files that an import may need, and their sizes; of the lines with that pattern."""
     lines = (distribution.read_text("RECORD") or "").splitlines()
@@ -94,17 +101,23 @@ def _damage(rows: List[_Row], folder: str, text: str) -> Optional[Fault]:
 
 def shadowing(rows: List[_Row], folder: str, path: Sequence[str]) -> Optional[str]:
     """The file that Python imports instead of one of these: it is in a folder that is searched earlier."""
-    real = os.path.realpath(folder)
-    standard = {os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}
+    real = real_path(folder)
+    standard = _standard_folders()
     names = sorted({_imported_as(path) for path, _ in rows} - {""})
     for entry in path:
-        here = os.path.realpath(entry or os.getcwd())
+        here = real_path(entry or os.getcwd())
         if here == real:
             return None
         if here not in standard:
             for found in hiding(names, entry):
                 return found
     return None
+
+
+@lru_cache(maxsize=None)
+def _standard_folders() -> Set[str]:
+    """The folders of Python's library."""
+    return {real_path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}
 
 
 def _imported_as(path: str) -> str:

@@ -64,9 +64,7 @@ def runs(connection: sqlite3.Connection, last: int, checklist: str | None) -> li
     """The newest runs, oldest first; 0 means all."""
     where, values = ("WHERE checklist = ? ", [checklist]) if checklist else ("", [])
     statement = f"SELECT {_COLUMNS} FROM runs {where}ORDER BY id DESC LIMIT ?"  # noqa: S608 - it contains no value
-    rows = connection.execute(statement, (*values, last or -1)).fetchall()
-    rows.reverse()
-    return list(map(Run._make, rows))
+    return list(map(Run._make, connection.execute(statement, (*values, last or -1))))[::-1]
 
 
 def changes(connection: sqlite3.Connection, since: int) -> dict[int, list[tuple[str, str, str]]]:

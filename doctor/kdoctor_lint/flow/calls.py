@@ -192,7 +192,8 @@ def _apply(call: Call, callee: val.Layer | val.Model) -> Value:
     """A layer or a model is called. Only symbolic inputs matter, because they build a model."""
     if isinstance(callee, val.Model):
         _first_call(call, callee)
-    symbolic = [value for value in call.args if isinstance(value, val.Tensor)]
+    given = map(val.parts, (*call.args, *call.keywords.values()))
+    symbolic = [value for values in given for value in values if isinstance(value, val.Tensor)]
     if symbolic or isinstance(call.node.func, ast.Call):  # a layer that is made for this call is part of a model
         call.draw([callee])
     if not symbolic:

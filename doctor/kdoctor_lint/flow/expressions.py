@@ -48,7 +48,7 @@ def _attribute(interpreter: Interpreter, node: Any, env: Env) -> Value:
     name = node.attr
     note_attribute(interpreter, node, owner, env)
     if name == "num_replicas_in_sync":
-        return val.count_of(val.WORKERS | val.DEVICES)
+        return val.Number(None, counts=val.WORKERS | val.DEVICES)
     if isinstance(owner, val.Choice):
         return reduce(join, [_read(interpreter, node, option) for option in owner.options])
     return _read(interpreter, node, owner)

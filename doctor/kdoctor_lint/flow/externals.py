@@ -119,9 +119,8 @@ def _model(call: Call, name: str) -> Value:
     if NORMALIZED_APPLICATIONS.match(name):
         call.interpreter.trace.normalized_application = True
     inputs, outputs = call.get(0, "inputs"), call.get(1, "outputs")
-    starts = inputs.items if isinstance(inputs, val.Many) else [inputs]
-    model.strings = next((one.node for one in starts if isinstance(one, val.Tensor) and one.strings), None)
-    for end in outputs.items if isinstance(outputs, val.Many) else [outputs]:
+    model.strings = next((one.node for one in val.parts(inputs) if isinstance(one, val.Tensor) and one.strings), None)
+    for end in val.parts(outputs):
         if isinstance(end, val.Tensor) and end.place is val.Place.OUTSIDE and model.place is val.Place.INSIDE:
             model = val.Model(end.node, val.Place.OUTSIDE, None)
             call.interpreter.use(model)

@@ -55,17 +55,17 @@ def _len(call: Call) -> Value:
     value = call.first
     parts = ast.walk(call.node.args[0]) if call.node.args else ()
     if any(isinstance(part, ast.Constant) and part.value in _JOBS for part in parts):
-        return val.count_of(val.WORKERS)
+        return val.Number(None, counts=val.WORKERS)
     if isinstance(value, val.Many) and value.whole:
         return val.Number(len(value.items))
-    return val.count_of(val.DEVICES) if value is val.LOCAL_DEVICES else UNKNOWN
+    return val.Number(None, counts=val.DEVICES) if value is val.LOCAL_DEVICES else UNKNOWN
 
 
 def _same(call: Call) -> Value:
     value = call.first
     texts = [node.value for node in ast.walk(call.node) if isinstance(node, ast.Constant)]
     if any(isinstance(text, str) and _PROCESSES.fullmatch(text) for text in texts):
-        return val.count_of(val.WORKERS)
+        return val.Number(None, counts=val.WORKERS)
     if isinstance(value, val.Number) and value.value is not None and ast.unparse(call.node.func) == "str":
         return as_text(value)
     return value if isinstance(value, _KEPT) else UNKNOWN

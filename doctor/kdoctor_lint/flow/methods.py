@@ -337,7 +337,7 @@ def _add_option(call: Call) -> Value:
 def _tasks(call: Call) -> Value:
     """``cluster_spec().num_tasks("worker")``."""
     job = call.first
-    return val.count_of(val.WORKERS) if isinstance(job, val.Text) and job.value == "worker" else UNKNOWN
+    return val.Number(None, counts=val.WORKERS) if isinstance(job, val.Text) and job.value == "worker" else UNKNOWN
 
 
 def _for_replica(call: Call) -> Value:

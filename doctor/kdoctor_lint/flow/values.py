@@ -1,7 +1,7 @@
 """What a name may refer to, as far as a script shows without being run."""
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, TypeVar
@@ -105,13 +105,8 @@ class Number(Value):
         return frozenset((name, self.home) for name in self.names)
 
 
-WORKERS, DEVICES = frozenset({"workers"}), frozenset({"devices"})
+WORKERS, DEVICES = frozenset({"workers"}), frozenset({"devices"})  # Whose product is the number of replicas
 TWICE = frozenset({"twice"})  # Multiplied by the same count twice
-
-
-def count_of(what: frozenset[str]) -> Number:
-    """The number of workers, of devices of a worker, or of replicas, which are both."""
-    return Number(None, counts=what)
 
 
 @dataclass(eq=False, slots=True)
@@ -161,6 +156,11 @@ class Table(Value):
         """Anything may be in it from now on."""
         self.items.clear()
         self.whole = False
+
+
+def parts(value: Value | None) -> Collection[Value | None]:
+    """The items of a list, a tuple or a dictionary; otherwise the value."""
+    return value.items.values() if isinstance(value, Table) else value.items if isinstance(value, Many) else [value]
 
 
 @dataclass(eq=False, slots=True)

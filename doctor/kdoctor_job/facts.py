@@ -284,6 +284,7 @@ class JobStep:
     """What the step got whose examples are not seen, such as an iterator; empty if they are."""
     updated: int = 0
     """Variables that the optimizer updated."""
+    sums: int = 0  # How often the step adds up their gradients over the replicas.
     different: tuple[str, ...] = ()
     """Trained variables that differ between the replicas after the step, at most six."""
     nonfinite: tuple[str, ...] = ()
@@ -326,7 +327,6 @@ class JobRun:
 
     gpus: JobGpus | None = None
     """None if kdoctor chose the replicas."""
-
     strategy: Reason = None
     """The class of the job's strategy, in place of which it gets the examination's; empty if a script makes none."""
     devices: int | None = None

@@ -15,6 +15,7 @@ from kdoctor.records import record
 from kdoctor.smoke.definition import define
 from kdoctor.smoke.scenario import AddedTraining
 from kdoctor.text.lists import some
+from kdoctor_job.own_environment import set_by
 
 OWN_MODEL = "smoke.own-model"
 """The scenario's id. It runs only if a model is given."""
@@ -184,8 +185,10 @@ class UserModel:
         scenario = replace(SCENARIO, settings=settings, deadline_s=self.deadline_s, cases=cases)
         script = None if self.data else file_of_script(self.model)
         folder = Path.cwd() if script is None else script.absolute().parent
+        module = Path(*self.model.partition(":")[0].split(".")).with_suffix(".py")
         return AddedTraining(
             scenario=scenario,
             options=f"--model {quoted(self.model)}{f' --fit {self.fit}' if self.fit > 1 else ''}",
             folder=folder,
+            environment=set_by(script or module),
         )

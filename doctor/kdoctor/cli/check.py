@@ -18,7 +18,7 @@ from kdoctor.report.formats import FORMATS
 from kdoctor.run.assemble import build_report
 from kdoctor.run.collect import read_snapshot
 from kdoctor.run.interrupts import delayed_interrupt
-from kdoctor.run.log import style
+from kdoctor.run.log import style, warn
 from kdoctor.run.plan import RunOptions, recorded_with_options
 from kdoctor.run.session import examination
 from kdoctor.smoke.scenario import AddedTraining
@@ -92,6 +92,9 @@ def check(
             wanted = wanted.for_recording(collected.facts)
         plan = wanted.plan(catalog, recorded_with_options(collected.facts, catalog))
     else:
+        for name, value in [pair for item in trainings for pair in item.environment.items()]:
+            os.environ[name] = value
+            warn(f"kdoctor: {name}={value}, as the job sets it", level="info")
         folders = [script.absolute().parent] if script else [item.folder for item in trainings if item.folder]
         with examination(load_probes(plugin or ()), python, timeout, next(iter(folders), None)) as examined:
             # The probes are running while the checks are imported and the checklist is read.

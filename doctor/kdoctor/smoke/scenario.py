@@ -96,3 +96,5 @@ class AddedTraining:
     """How the history names a run with it, such as ``--model jobs.train:build``."""
     folder: Path | None = None
     """The folder that its modules are imported from, before installed ones."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables that the job's own code sets, so that they are set for the whole run."""

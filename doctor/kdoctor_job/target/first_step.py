@@ -91,6 +91,8 @@ class FirstStep:
         self._gradients: Dict[str, Dict[int, Any]] = {}
         """By device. None are not noted yet."""
         self._orders: Dict[str, Iterator[int]] = {}
+        self._summed: List[int] = []
+        """The number of tensors in each sum over the replicas, since a gradient was taken."""
         self._updated: Dict[str, Dict[int, Any]] = {}
         """The variables, by device, since a gradient was taken."""
         self._is_inside = self._is_traced = False
@@ -101,6 +103,11 @@ class FirstStep:
         """Those that the optimizers apply on the first device."""
         first = self._gradients[min(self._gradients)] if self._gradients else {}
         return {number: pair for number, pair in first.items() if pair is not None}
+
+    @property
+    def sums(self) -> int:
+        """How often the gradients of all updated variables are added up over the replicas."""
+        return sum(tensors >= len(self.gradients) for tensors in self._summed)
 
     def run(
         self, inherited: Callable[..., Any], strategy: Any, function: Any, args: Any = (), kwargs: Any = None
@@ -197,9 +204,19 @@ class FirstStep:
         def gradient(*args: Any, **kwargs: Any) -> Any:
             self._takes_gradient = True
             self._read_updated()
+            self._summed.clear()
             return taken(*args, **kwargs)
 
         return gradient
+
+    def sum_of(self, reduced: Callable[..., Any]) -> Callable[..., Any]:
+        """``batch_reduce_to`` of strategies, which is seen."""
+
+        def batch_reduce_to(extended: Any, operation: Any, pairs: Sequence[Any], *more: Any, **named: Any) -> Any:
+            self._summed += [len(pairs)] if operation is tf.distribute.ReduceOp.SUM else []
+            return reduced(extended, operation, pairs, *more, **named)
+
+        return batch_reduce_to
 
     def _read_updated(self) -> None:
         """Note what the variables hold that were updated before this gradient is taken."""

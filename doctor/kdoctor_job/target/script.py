@@ -291,6 +291,8 @@ def stopped_at_fit(fits: Fits | None = None) -> Iterator[None]:
     if fits.step is not None:
         change(tf.GradientTape, "gradient", fits.step.gradient_of(tf.GradientTape.gradient))
         change(tf, "gradients", fits.step.gradient_of(tf.gradients))
+        extended = tf.distribute.StrategyExtended
+        change(extended, "batch_reduce_to", fits.step.sum_of(extended.batch_reduce_to))
     begun: List[TrainingBegins] = []
     report = threading.excepthook
     _STOPPED.append(fits)

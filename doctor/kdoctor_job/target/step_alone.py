@@ -56,6 +56,7 @@ def examine(step: FirstStep, alone: Alone | None) -> Facts:
         and any(one.ndim and len(one) > 1 for one in next(iter(step.calls[0].values()))),
         "unseen": step.unseen,
         "updated": len(step.gradients),
+        "sums": step.sums,
         **_variables(),
     }
     if alone is None:

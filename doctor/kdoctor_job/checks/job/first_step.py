@@ -15,6 +15,7 @@ _TOO_LONG = (
     "Divide the loss by the global batch size (tf.nn.compute_average_loss) and model.losses by the replicas. Clip only "
     "the sum of all replicas."
 )
+_SUMMED_TWICE = "Leave out the all_reduce of the gradients: the optimizer adds them up over the replicas, too."
 _TOO_SHORT = "Divide the loss once: Keras divides a loss by the replicas in their scope, unless its reduction is None."
 _OTHER = "Divide what is not a sum over examples by the replicas: tf.nn.scale_regularization_loss(sum(model.losses))."
 _DISTRIBUTE = "Give strategy.run batches of strategy.experimental_distribute_dataset(dataset)."
@@ -69,12 +70,12 @@ def _gradients(step: JobStep, replicas: str, tolerance: float) -> Outcome:
     is_other = stretched > _STRETCHED and (step.stretch > 1 or turned < _STRETCHED)
     if is_other and not is_noise(stretched, step.stretch_noise):
         brief = f"they are {step.stretch:.2g} times those of one device"
-        remedy = _TOO_LONG if step.stretch > 1 else _TOO_SHORT
+        remedy = _too_long(step) if step.stretch > 1 else _TOO_SHORT
     elif others:
         of = f"those of {len(others)} of {counted(step.updated, 'variable')}"
         brief, remedy = (
             f"{of} are {others[0]:.2g} times those of one device",
-            _TOO_LONG if others[0] > 1 else _TOO_SHORT,
+            _too_long(step) if others[0] > 1 else _TOO_SHORT,
         )
     elif apart > tolerance and not is_noise(apart, step.noise):
         brief, remedy = f"they differ from those of one device by {apart:.2g}", _OTHER
@@ -90,3 +91,7 @@ def _gradients(step: JobStep, replicas: str, tolerance: float) -> Outcome:
         return unknown(_GRADIENTS, random)
     brief = f"the first step of your loop is as long as one device's ({replicas})"
     return Evidence(subject=_GRADIENTS, observed=f"{brief}; {random}", brief=brief)
+
+
+def _too_long(step: JobStep) -> str:
+    return _SUMMED_TWICE if step.sums > 1 else _TOO_LONG

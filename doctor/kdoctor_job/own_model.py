@@ -170,7 +170,11 @@ class UserModel:
                 checked_function(option, name)
 
     def training(self) -> AddedTraining:
-        """The scenario with this model and data."""
+        """The scenario with this model and data.
+
+        Raises:
+            UsageError: there is no such file, or the job does not train on TensorFlow.
+        """
         settings = (
             ("model", self.model),
             ("data", self.data),
@@ -186,9 +190,14 @@ class UserModel:
         script = None if self.data else file_of_script(self.model)
         folder = Path.cwd() if script is None else script.absolute().parent
         module = Path(*self.model.partition(":")[0].split(".")).with_suffix(".py")
+        environment = set_by(script or module)
+        backend = {**os.environ, **environment}.get("KERAS_BACKEND") or "tensorflow"
+        if backend != "tensorflow":
+            why = f"--model examines jobs on TensorFlow, and this one has KERAS_BACKEND={backend}"
+            raise UsageError(why, hint="Leave --model out to examine the machine")
         return AddedTraining(
             scenario=scenario,
             options=f"--model {quoted(self.model)}{f' --fit {self.fit}' if self.fit > 1 else ''}",
             folder=folder,
-            environment=set_by(script or module),
+            environment=environment,
         )

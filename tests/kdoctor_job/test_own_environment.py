@@ -38,8 +38,24 @@ def test_cells_and_magics_of_a_notebook_count(tmp_path: Path) -> None:
 
 
 def test_whole_run_has_them(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text("import os\nos.environ['KERAS_BACKEND'] = 'jax'\nimport keras\n")
-    run = ("check", "--model", "train.py", "--select", "versions.python-supported", "--no-smoke", "-f", "json")
+    (tmp_path / "train.py").write_text("import os\nos.environ['CUDA_VISIBLE_DEVICES'] = '0'\nimport keras\n")
+    run = (
+        "check",
+        "--model",
+        "train.py",
+        "--select",
+        "versions.python-supported",
+        "--no-smoke",
+        "--save-snapshot",
+        "s",
+    )
     done = kdoctor(*run, cwd=tmp_path)
-    assert json.loads(done.stdout)["checklist"]["name"] == "multi-gpu-jax"
-    assert "kdoctor: KERAS_BACKEND=jax, as the job sets it" in done.stderr
+    variables = json.loads((tmp_path / "s").read_text())["facts"]["environment"]["variables"]
+    assert variables["CUDA_VISIBLE_DEVICES"] == "0"
+    assert "kdoctor: CUDA_VISIBLE_DEVICES=0, as the job sets it" in done.stderr
+
+
+def test_job_on_another_framework_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import os\nos.environ['KERAS_BACKEND'] = 'jax'\nimport keras\n")
+    done = kdoctor("check", "--model", "train.py", cwd=tmp_path)
+    assert (done.returncode, "KERAS_BACKEND=jax" in done.stderr) == (2, True)

@@ -113,8 +113,7 @@ def test_fit_of_a_later_phase(until_fit: Callable[..., Any], tmp_path: Path) -> 
 CELLS = (
     "!pip install \\\n  keras\n%matplotlib inline\nfiles = !ls\nmodel?\nif files:\n    !ls\nget_ipython().system('x')\n"
     + NET,
-    "%%writefile ./largest9.py\nimport tensorflow as tf\n@tf.function\ndef largest(x):\n"
-    "    if x > 0:\n        return x\n    return -x\n",
+    "%%writefile ./largest9.py\nimport tensorflow as t\n@t.function\ndef largest(x):\n    return x if x > 0 else -x\n",
     "%%capture out\nfrom largest9 import largest\ndisplay(x, x)",
     "%%bash\ntouch saved9\n",
     "%%time\n%time history = model.fit(x, y, epochs=int(largest(-3.0)))\n",

@@ -243,11 +243,17 @@ def test_strategy_of_the_job_has_the_replicas_of_the_examination(
     ("MultiWorkerMirroredStrategy()", "pass", "in place of MultiWorkerMirroredStrategy"),
     pytest.param("get_strategy()", "pass", "the script makes no strategy without GPUs", marks=pytest.mark.smoke_full),
     pytest.param("LEGACY()", "unknown", "export TF_USE_LEGACY_KERAS=1", marks=pytest.mark.smoke_full),
+    pytest.param("DIVIDE()", "unknown", "logical devices are not made here", marks=pytest.mark.smoke_full),
 )
 def test_script_is_examined_at_its_fit(folder: Path, made: str, expected: str, said: str) -> None:
     legacy = "    import os; os.environ['TF_USE_LEGACY_KERAS'] = '1'; model = build()\n"
     scoped = f"with tf.distribute.{made}.scope():\n    model = build()\n"
-    lines = f"if True:\n{legacy}" if made == "LEGACY()" else scoped
+    divide = "tf.config.list_physical_devices('CPU')[0], [tf.config.LogicalDeviceConfiguration()] * 8"
+    other = {
+        "LEGACY()": f"if True:\n{legacy}",
+        "DIVIDE()": f"tf.config.set_logical_device_configuration({divide})\nraise ValueError('no CPU:7')\n",
+    }
+    lines = other.get(made, scoped)
     functions = JOB.partition("class OnItsStrategy")[0]
     (folder / "script.py").write_text(
         f"{functions}\n{lines}try:\n    model.fit(data(), epochs=90)\nfinally:\n    open('saved', 'w')\n"

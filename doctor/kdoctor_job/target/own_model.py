@@ -52,6 +52,8 @@ def own_model(case: Case) -> None:
                 if alone is not None:
                     alone.dismiss()
         except PartError as error:
+            if own.divides:
+                raise NotHere(f"the job's logical devices are not made here. {error}") from error
             case.note(job={"problem": error.record})
             return
         may_lack_one = case.devices_kind == "cpu" or strategy.num_replicas_in_sync == 1

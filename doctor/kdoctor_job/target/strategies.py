@@ -24,6 +24,8 @@ _THREAD = threading.local()
 _TOO_LATE = "cannot be modified after"
 """What each setting that must precede the devices says."""
 
+_DIVIDES = "set_logical_device_configuration"
+
 
 @dataclass
 class OwnStrategy:
@@ -37,6 +39,8 @@ class OwnStrategy:
     """The number of devices that it names."""
     entered: bool = False
     """Whether the job has entered its scope."""
+    divides: bool = False
+    """Whether the job would make several logical devices of one."""
 
     def current(self) -> Any:
         """The strategy of the examination, or the default one in a thread that trains on one device."""
@@ -95,6 +99,7 @@ def _allow_settings(own: OwnStrategy) -> None:
             except RuntimeError as error:
                 if own.made or _TOO_LATE not in str(error):
                     raise
+                own.divides |= function.__name__ == _DIVIDES and len(arguments[-1]) > 1
                 return None
 
         return call

@@ -293,6 +293,18 @@ def test_first_step_of_a_loop_is_examined(folder: Path, first: str, then: str, l
 
 
 @pytest.mark.tensorflow
+@cases(
+    "tf.function(update)(x[:8], x[:8, :1], average)",
+    pytest.param("while True: update(x[:8], x[:8, :1], average)", marks=pytest.mark.smoke_full),
+)
+def test_loop_on_one_device_is_not_examined(folder: Path, loop: str) -> None:
+    (folder / "script.py").write_text(LOOP.format(first="average", then="average", loop=loop))
+    report = report_of(folder, "--model", "script.py")
+    assert report["exit_code"] == 3
+    assert "trains in a loop (without strategy.run)" in json.dumps(report["results"])
+
+
+@pytest.mark.tensorflow
 def test_error_that_one_device_raises_too_is_not_one_of_the_replicas(folder: Path) -> None:
     report = report_of(folder, "--model", "jobs.train:build", "--data", "jobs.train:wide", "--steps", "2")
     (finding,) = next(one["findings"] for one in report["results"] if one["id"] == "job.trains")

@@ -33,6 +33,8 @@ _MOST_CALLS = 64
 """Calls that take gradients and update nothing."""
 _LATE_S = 5.0
 """Seconds for the notes of a step after the next one has begun."""
+_ALONE_S = 10.0
+"""Seconds for which a script may update variables outside ``strategy.run`` before it trains with one."""
 _OF_KERAS_2 = ("_resource_apply_dense", "_resource_apply_sparse_duplicate_indices")
 """What updates a variable in a legacy optimizer. The second one gets the gradient's values and their indices."""
 _UNSEEN = (tf.RaggedTensor, tf.SparseTensor, tf.data.Iterator)
@@ -82,6 +84,10 @@ class FirstStep:
         """Whether it has taken this one."""
         self.taken: Callable[[], object] = lambda: None
         """Is called after the step, and does not return."""
+        self.alone: Callable[[], object] = lambda: None
+        """Is called if the script trains on one device only, and does not return."""
+        self.is_alone = False
+        """Whether variables are updated outside ``strategy.run``."""
         self._ends = threading.Lock()
         self._before: Optional[List[Tuple[Any, Any]]] = None
         """The trained variables, and what they held before the first call."""
@@ -256,6 +262,7 @@ class FirstStep:
 
         def update(gradient: Any, variable: Any, *more: Any, **named: Any) -> Any:
             if not self._is_inside:  # one device would take other examples
+                self._begin_alone()
                 return found(gradient, variable, *more, **named)
             device = variable.device
             number = next(self._orders.setdefault(device, itertools.count()))
@@ -277,6 +284,13 @@ class FirstStep:
             return variable.assign(self.values[number]) if number in self.values else None
 
         return tf.autograph.experimental.do_not_convert(update)
+
+    def _begin_alone(self) -> None:
+        if not self.is_alone:
+            self.is_alone = True
+            timer = threading.Timer(_ALONE_S, lambda: self.alone() if self._before is None else None)
+            timer.daemon = True
+            timer.start()
 
     def _note(self, device: str, number: int, values: Sequence[Any]) -> None:
         gradients = self._gradients[device]

@@ -30,9 +30,11 @@ from kdoctor_target.runner.case import NotHere
 
 PART = "script"
 _KERASES = ("keras", "tf_keras")
+_ALONE = "without strategy.run"
 _LOOPS = {
     "strategy.run": "kdoctor lint reads it, and --loop with --restore shows whether it comes back",
     "train_on_batch": "call kdoctor.guard(model, data, strategy) before it",
+    _ALONE: "on one device. For several, give its step to strategy.run, and a distributed dataset",
 }
 _NAME_IT = "Name a script or module and its arguments without a launcher (torchrun): --model 'train.py --lr 1'."
 _USAGE = 2
@@ -176,6 +178,8 @@ def until_fit(
         raise PartError(PART, message, _fix_of(error, words[0])) from error
     if step is not None and step.calls:
         step.taken()
+    if step is not None and step.is_alone and not fits.begun:
+        return found(TrainingBegins(call=_ALONE))
     ended = f"{words[0]} ended {f'before {fits.awaited}' if fits.begun else 'without a call of fit'}"
     functions = not fits.cells and any(map(inspect.isfunction, vars(sys.modules["__main__"]).values()))
     raise NotHere(ended + ": name two of its functions with --model and --data" * functions)
@@ -289,6 +293,7 @@ def stopped_at_fit(fits: Fits | None = None) -> Iterator[None]:
     sys.meta_path.insert(0, finder)
     change(tf.distribute.Strategy, "run", _stops_run(tf.distribute.Strategy.run, fits))
     if fits.step is not None:
+        fits.step.alone = lambda: None if fits.begun else fits.stop(TrainingBegins(call=_ALONE))
         change(tf.GradientTape, "gradient", fits.step.gradient_of(tf.GradientTape.gradient))
         change(tf, "gradients", fits.step.gradient_of(tf.gradients))
         extended = tf.distribute.StrategyExtended

@@ -1,11 +1,14 @@
 """Sums up each family of checks in one line: the values that were read, or the worst problem. Pure."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from kdoctor.engine.causes import describe_problem, relevant
 from kdoctor.engine.report import Category, Cause, Mark, Result
 from kdoctor.model import FAMILIES, Severity, Status, family_order
 
+_FEW = 3
+"""Unknown subjects whose reason is named with the first of them."""
 _NOT_RECORDED = "not in this recording"
 _NOTHING_SHOWN = "no problem found"
 
@@ -67,6 +70,8 @@ def _unknown(family: str, gaps: Sequence[Result], causes: Sequence[Cause], value
         return Category(family=family, mark=Mark.SKIP, text=_because_of(first))
     other = next(result for result, cause in zip(gaps, found, strict=True) if not cause)
     reason = f"{other.reason}{f' (and {len(gaps) - 1} more)' if len(gaps) > 1 else ''}"
+    for shared, number in Counter(item.reason for result in gaps for item in result.unjudged).most_common(1):
+        reason = shared if number > _FEW else reason
     text = f"{values}; not known: {reason}" if values else f"not known: {reason}"
     return Category(family=family, mark=Mark.UNKNOWN, text=text)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kdoctor.engine.categories import is_gap
 from kdoctor.engine.causes import describe_problem, relevant
 from kdoctor.engine.report import Cause, Conclusion, Mark, Report, Result
-from kdoctor.report.gaps import Gaps, find_gaps
+from kdoctor.report.gaps import MOST_NAMED, Gaps, find_gaps
 from kdoctor.report.phrases import Label, counting, describe_waiver
 from kdoctor.report.sections import Block, Field
 from kdoctor.text.lists import counted, some
@@ -57,7 +57,7 @@ def _gap_fields(gaps: Gaps, report: Report) -> Iterator[Field]:
         yield Field(label=Label.NOT_JUDGED, text=f"{counted(number, 'check')} {verb} values that are not in {output}")
     reasons = list(gaps.others.items())
     for reason, checks in reasons[:_NAMED]:
-        yield Field(label=some(checks), text=reason)
+        yield Field(label=some(checks) if len(checks) <= MOST_NAMED else counted(len(checks), "check"), text=reason)
     if reasons[_NAMED:]:
         rest = counted(len(reasons) - _NAMED, "more reason")
         yield Field(label=Label.EVERY_CHECK, text=f"{rest} in the full report")

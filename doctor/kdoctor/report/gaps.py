@@ -10,6 +10,8 @@ from kdoctor.records import record
 from kdoctor.report.phrases import describe_reason
 from kdoctor.text.subjects import name_subjects
 
+MOST_NAMED = 3
+"""Checks and subjects of more are counted."""
 _PYTHON = "Python environment"
 _GROUPS = {
     "target": _PYTHON,
@@ -74,5 +76,8 @@ def _reason(results: Sequence[Result]) -> str:
             names = subjects.setdefault(item.reason, {})
             if item.subject not in (result.id, result.scenario):  # the report names the check anyway
                 names[item.subject] = None
-    grouped = (f"{name_subjects(list(names))}: {reason}" if names else reason for reason, names in subjects.items())
+    grouped = (
+        f"{name_subjects(list(names))}: {reason}" if names and len(results) <= MOST_NAMED else reason
+        for reason, names in subjects.items()
+    )
     return "; ".join(grouped) or describe_reason(results[0])

@@ -151,7 +151,8 @@ def is_kernels(raw: str) -> bool:
         return False
     line = split_line(raw)
     return (line.marked and line.text != raw) or bool(
-        _STARTS.match(line.text) or (line.time and _WORDS.search(line.text) and "T" in line.time)
+        _STARTS.match(line.text)
+        or (line.time and _WORDS.search(line.text) and "T" in line.time and not line.text.startswith("<"))
     )
 
 

@@ -93,6 +93,8 @@ def _rows(lines: Sequence[str]) -> Iterator[dict[str, str]]:
             if row:
                 yield row
             row = first.groupdict(default="")
+            if row["ecc_uncorrected_volatile"] == "On":  # the MIG devices have the counts
+                row["mig_mode"] = "Enabled"
             continue
         if line.startswith("+") and row:
             yield row

@@ -206,6 +206,7 @@ class LogReader:
             self._gpus.add(_bus_id(found))
         elif found := _REGION.match(line.text):
             self._regions[_bus_id(found), found["bar"]] = None if found["end"] == "assigned" else line
+            self._gpus |= {_bus_id(found)} if line.text.startswith("nvidia ") else set()
         return found is not None
 
     def _without_space(self) -> Iterator[KernelLogEvent]:

@@ -105,7 +105,6 @@ _NOT_READ = (
         re.compile(r"^#\s*gpu\s+(?:pwr|pid|sm|mem)\b", re.MULTILINE),
         "samples without limits to judge by; use nvidia-smi -q",
     ),
-    (re.compile(r"\|\s*GPU instances?\b"), "the MIG instances of nvidia-smi mig; use nvidia-smi -L or -q"),
     (re.compile(r"PK\x03\x04"), "an archive; unpack it and import the folder"),
     (
         re.compile(r"^ {4,}[A-Z][^:\n]*\n {8,}[A-Z][^:\n]* {2,}: \S", re.MULTILINE),
@@ -115,7 +114,10 @@ _NOT_READ = (
 
 _BEGINNINGS: tuple[tuple[Kind, Callable[[str], object]], ...] = (
     ("nvidia-smi -q", _QUERY.fullmatch),
-    ("nvidia-smi", re.compile(r"\|\s*NVIDIA-SMI \d|\|?\s*NVITOP \d|\|\s*MIG devices:").match),
+    (
+        "nvidia-smi",
+        re.compile(r"\|\s*NVIDIA-SMI \d|\|?\s*NVITOP \d|\|\s*(?:MIG devices|(?:GPU|Compute) instances):").match,
+    ),
     ("nvidia-smi nvlink -s", smi_nvlink.BEGINS.fullmatch),
     ("/proc/driver/nvidia/version", re.compile(re.escape(proc_version.START)).match),
     ("lsmod", lsmod.begins),

@@ -1,5 +1,6 @@
 """``nvidia-smi --query-gpu``: any fields, with or without header and units."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -161,19 +162,6 @@ def test_number_without_header_is_an_index_if_a_machine_may_have_it(
 
 
 @cases(
-    ("name, pstate", True),
-    ("name, vbios_version", True),
-    ("name, uuid", True),
-    ("fan_speed, name", True),
-    ("foo, bar", False),
-    ("name, see the manual: chapter 3", False),
-    ("index, which GPU?, why", False),
-)
-def test_header_has_only_names_and_a_known_one(line: str, *, expected: bool) -> None:
-    assert bool(is_header(line)) is expected
-
-
-@cases(
     ("gpu_uuid", UUID.format(3), "uuid", UUID.format(3)),
     ("uuid", UUID.format(3), "uuid", UUID.format(3)),
     ("gpu_bus_id", "00000000:3b:00.0", "bus_id", "0000:3b:00.0"),
@@ -215,24 +203,25 @@ def test_incomplete_last_row_is_ignored(tmp_path: Path) -> None:
 
 
 @cases(
-    (UUID.format(3), False),
-    (f"{UUID.format(3)}, 34", True),
-    ("34, 00000000:3B:00.0", True),
-    ("34, 35", False),
-    ("Hello, world", False),
+    (is_header, "name, pstate", True),
+    (is_header, "name, vbios_version", True),
+    (is_header, "name, uuid", True),
+    (is_header, "fan_speed, name", True),
+    (is_header, "foo, bar", False),
+    (is_header, "name, see the manual: chapter 3", False),
+    (is_header, "index, which GPU?, why", False),
+    (is_row, UUID.format(3), False),
+    (is_row, f"{UUID.format(3)}, 34", True),
+    (is_row, "34, 00000000:3B:00.0", True),
+    (is_row, "34, 35", False),
+    (is_row, "Hello, world", False),
+    (is_query, "nvidia-smi --query-gpu=name --format=csv", True),
+    (is_query, "nvidia-smi --query-gpu=name", False),
+    (is_query, "nvidia-smi --query-compute-apps=pid --format=csv", False),
+    (is_query, "", False),
 )
-def test_row_has_several_cells_and_an_identity(line: str, *, expected: bool) -> None:
-    assert is_row(line) is expected
-
-
-@cases(
-    ("nvidia-smi --query-gpu=name --format=csv", True),
-    ("nvidia-smi --query-gpu=name", False),
-    ("nvidia-smi --query-compute-apps=pid --format=csv", False),
-    ("", False),
-)
-def test_command_that_prints_a_table_of_gpus(command: str, *, expected: bool) -> None:
-    assert is_query(command) is expected
+def test_line_shows_what_it_is(is_found: Callable[[str], object], line: str, *, expected: bool) -> None:
+    assert bool(is_found(line)) is expected
 
 
 @cases("index", "GPU")

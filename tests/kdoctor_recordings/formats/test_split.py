@@ -192,13 +192,12 @@ def test_failure_of_nvidia_smi_sets_state(tmp_path: Path, text: str, state: str)
     assert gpus.error == " ".join(text.split()).replace("\u2018", "'")
 
 
-@cases(
-    ("# gpu    pwr  gtemp     sm    mem\n# Idx      W      C      %      %\n    0     69     41      0      0\n", "-q"),
-    ("| GPU instances:                      |\n|   0  MIG 3g.40gb   9   1   4:4      |\n", "-L"),
-)
-def test_output_without_state_is_refused_with_a_better_command(tmp_path: Path, text: str, better: str) -> None:
-    with pytest.raises(UsageError, match=f"use nvidia-smi {better}"):
-        imported(tmp_path, text)
+def test_output_without_state_is_refused_with_a_better_command(tmp_path: Path) -> None:
+    samples = (
+        "# gpu    pwr  gtemp     sm    mem\n# Idx      W      C      %      %\n    0     69     41      0      0\n"
+    )
+    with pytest.raises(UsageError, match="use nvidia-smi -q"):
+        imported(tmp_path, samples)
 
 
 @pytest.mark.parametrize("dump", [TABLE, query("3B", "5E")])

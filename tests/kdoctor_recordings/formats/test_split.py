@@ -62,6 +62,8 @@ def kinds(folder: Path, text: str) -> list[str]:
     ("Jan 05 10:00:00 node7 kernel: [ 12.000001] something\n", "kernel log"),
     ("6,1234,56789012,-;something\n", "kernel log"),
     ("kern  :info  : [   12.345678] something\n", "kernel log"),
+    ("kernel: pcieport 0000:00:1b.2: AER: Uncorrectable (Fatal) error message received\n", "kernel log"),
+    ("watchdog: BUG: soft lockup - CPU#40 stuck for 26s! [python3:510]\n", "kernel log"),
 )
 def test_format_is_recognized_by_content(tmp_path: Path, text: str, kind: str) -> None:
     assert kinds(tmp_path, text) == [kind]

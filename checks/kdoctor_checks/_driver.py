@@ -23,6 +23,11 @@ LOAD_UVM = Remedy.configure(
     "sudo nvidia-modprobe -u",
     look=("ls -l /dev/nvidia*",),
 )
+WITHOUT_GPU = Remedy.configure(
+    "If lspci lists an NVIDIA GPU, install the driver branch that supports it, and keep other drivers from it. If not, "
+    "look for it in the BIOS and in its slot.",
+    look=("lspci -nnk -d 10de:", "sudo dmesg | grep -i nvrm"),
+)
 
 
 def blacklisted(driver: str, summary: str) -> tuple[Remedy, Rollback]:

@@ -1,7 +1,7 @@
 """What messages about the driver say, the cause, and the fix."""
 
 from kdoctor.model import READ_ONLY, Remedy, Rollback
-from kdoctor_checks._driver import LOAD_UVM
+from kdoctor_checks._driver import LOAD_UVM, WITHOUT_GPU
 from kdoctor_checks._gpus import RESTART
 
 _UNTIL_RESTART = Rollback.nothing("not needed (a restart unloads the module)")
@@ -148,16 +148,7 @@ NOT_LOADED = (
         ),
         READ_ONLY,
     ),
-    (
-        NO_GPU,
-        "the module finds no GPU that it supports",
-        Remedy.configure(
-            "If lspci lists the GPU, install the driver branch that supports it, and keep other drivers from it. If "
-            "not, look for it in the BIOS and in its slot.",
-            look=("lspci -nnk -d 10de:", "sudo dmesg | grep -i nvrm"),
-        ),
-        READ_ONLY,
-    ),
+    (NO_GPU, "the module finds no GPU that it supports", WITHOUT_GPU, READ_ONLY),
     (
         "",
         "the module could not be loaded",

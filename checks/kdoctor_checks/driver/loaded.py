@@ -69,7 +69,9 @@ def loaded(
             subject=_SUBJECT, observed=f"{library}, {module}, {_nodes(kernel)}", brief=first_short(version or "", "")
         )
     elif gpus.state != "no-permission" or not closed:
-        brief, observed, remedy, rollback = _blocked(kernel, settings, log) or _cause(kernel, gpus, pci, host)
+        brief, observed, remedy, rollback = (None if kernel.loaded else _rejected(settings, log)) or _cause(
+            kernel, gpus, pci, host
+        )
         nvml = f"NVML: {gpus.state}" + (f" ({gpus.error})" if gpus.error else "")
         yield _finding((brief, f"{observed}; {nvml}", remedy, rollback))
 
@@ -209,15 +211,13 @@ def _too_old_for_all(gpus: Gpus, matrix: VersionMatrix | Unavailable) -> Unjudge
     return Unjudged(subject=_SUBJECT, reason=f"{version} is older than {needed}")
 
 
-def _blocked(kernel: KernelDriver, settings: Kernel | Unavailable, log: KernelLog | Unavailable) -> _Failure | None:
-    """What prevents the kernel module from being loaded, if the kernel reports it."""
-    return None if kernel.loaded else _rejected(settings, log)
-
-
 def _rejected(settings: Kernel | Unavailable, log: KernelLog | Unavailable) -> _Failure | None:
-    if isinstance(settings, Kernel) and settings.nouveau_loaded and "nvidia" not in (settings.modules or ()):
-        return _nouveau()
+    """What prevents the kernel module from being loaded, if the kernel reports it."""
     events = log.events if isinstance(log, KernelLog) else ()
+    logged = any(event.kind == "not-probed" and event.text.startswith("nouveau ") for event in events)
+    modules = settings.modules if isinstance(settings, Kernel) else None
+    if logged if modules is None else "nouveau" in modules and "nvidia" not in modules:
+        return _nouveau()
     rejected = [event.text for event in events if event.kind == "module-rejected"]
     found = [line for line in rejected if re.search(SIGNATURE, line)]
     stated = {event.kind for event in events} & NOT_STARTED

@@ -8,6 +8,7 @@ from kdoctor.commands.system import NVIDIA_DEVICES
 from kdoctor.facts import KernelLogEvent
 from kdoctor.model import READ_ONLY, Remedy, Rollback
 from kdoctor_checks import _xids
+from kdoctor_checks._driver import WITHOUT_GPU
 from kdoctor_checks._gpus import DRIVER_MESSAGES, RESEAT, RESET_NEEDED, RESTART
 
 _STRENGTH: tuple[_xids.Action, ...] = ("mechanics", "reboot", "update", "reset", "support")
@@ -82,11 +83,6 @@ _OF_START = Remedy.reboot(
     look=(DRIVER_MESSAGES, NVIDIA_DEVICES),
 )
 _NONE_FOUND = re.compile(r"NVRM: (?:No NVIDIA [\w ]+ found|NVIDIA init module failed)")
-_WITHOUT_GPU = Remedy.configure(
-    "If lspci lists an NVIDIA GPU, install the driver branch that supports it. If not, look for it in the BIOS and in "
-    "its slot; a machine without one needs no driver.",
-    look=("lspci -nnk -d 10de:", DRIVER_MESSAGES),
-)
 _FIRMWARE_NEXT = "If it returns, install another driver release, which brings its firmware; then have the GPU serviced."
 _OF_FIRMWARE = Remedy.reboot(
     f"Restart the machine. {_FIRMWARE_NEXT}", "sudo reboot", look=(DRIVER_MESSAGES, "nvidia-smi -L")
@@ -125,7 +121,7 @@ def recovery(bus_id: str | None, events: Sequence[KernelLogEvent], resets: Seque
         return _reset(resets, _FIRMWARE_NEXT if of_firmware else _SERVICE_NEXT), RESTART
     kinds = {event.kind for event in events}
     if all(_NONE_FOUND.search(event.text) for event in events):
-        return _WITHOUT_GPU, READ_ONLY
+        return WITHOUT_GPU, READ_ONLY
     of_start = _OF_START if {"init-failed"} <= kinds <= {"init-failed", "gsp-failed"} else None
     if own := _OF_FIRMWARE if of_firmware else _OF_LINK if kinds == {"pcie-error"} else of_start:
         return own, RESTART

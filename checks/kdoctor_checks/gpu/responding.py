@@ -101,18 +101,15 @@ def _finding(gpu: Gpu, events: list[KernelLogEvent], *, is_open: bool) -> Findin
     not_found = letters(lost(gpu) or "").endswith("notfound")
     if not_found and is_open and not events:
         brief = "the open kernel module does not start it (Not Found)"
+    fix = _reset(gpu) if not lost(gpu) or "reset" in observed.lower() else RESET_NEEDED
     return Finding(
         subject=gpu.subject,
         observed=observed + (f"; kernel log: {logged}" if logged else ""),
         brief=brief,
         expected="responds to every call",
-        remedy=STATED["not-supported"] if not_found and is_open and not events else _fix(gpu, observed),
+        remedy=STATED["not-supported"] if not_found and is_open and not events else fix,
         rollback=RESTART,
     )
-
-
-def _fix(gpu: Gpu, observed: str) -> Remedy:
-    return _reset(gpu) if not lost(gpu) or "reset" in observed.lower() else RESET_NEEDED
 
 
 def _observed(gpu: Gpu, events: list[KernelLogEvent]) -> tuple[str, str]:

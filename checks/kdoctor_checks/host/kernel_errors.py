@@ -1,12 +1,15 @@
+import re
 from collections.abc import Iterator
 
 from kdoctor.check import check
 from kdoctor.facts import KernelLog
 from kdoctor.model import Evidence, Finding, Outcome, Remedy, Severity, Unjudged
-from kdoctor.text.lists import counted
+from kdoctor.text.lists import counted, some
 from kdoctor_checks._kernel_log import summary
 from kdoctor_checks._versions import first_short
 
+_MEMORY = re.compile(r"^EDAC .*\b\d+ UE .* on (\S*[A-Za-z]\S*)")
+"""The memory module of an error."""
 _LOOK = ("sudo dmesg | grep -iE 'hardware error|edac|panic|BUG:'", "sudo ras-mc-ctl --summary")
 
 _SERVICE = "Read the record in the kernel log, and have the memory or the machine serviced."
@@ -33,15 +36,17 @@ def kernel_errors(log: KernelLog, *, most_corrected: int = 10) -> Iterator[Outco
     times = sum(event.times for event in corrected)
     if not severe and times <= most_corrected:
         seen = f"{counted(times, 'corrected hardware error')}" if times else "no hardware error and no crash"
-        yield Evidence(subject="kernel log", observed=f"{seen} in {counted(log.lines, 'line')} of {log.source}")
+        observed = f"{seen} in {counted(log.lines, 'line')} of {log.source}"
+        yield Evidence(subject="kernel log", observed=observed, brief="corrected hardware errors" if times else "")
         return
     crashed = any(event.kind == "crash" for event in severe)
     failed = any(event.kind == "hardware-error" for event in severe)
+    places = list(dict.fromkeys(found[1] for event in severe if (found := _MEMORY.search(event.text))))
     brief = " and ".join(
         words
         for words, applies in (
             ("kernel panic, oops or lockup", crashed),
-            ("uncorrected hardware error", failed),
+            (f"uncorrected hardware error{f' of {some(places, 2)}' if places else ''}", failed),
             ("many corrected hardware errors", times > most_corrected),
         )
         if applies

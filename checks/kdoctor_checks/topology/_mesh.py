@@ -75,7 +75,8 @@ def _totals(gpus: Gpus) -> dict[int, int]:
     """
     counts = _counts(gpus)
     indices = [gpu.index for gpu in gpus.devices]
-    if len(counts) < len(indices) * (len(indices) - 1) // 2 or any(map(_has_bridges, gpus.devices)):
+    has_bridges = any(gpu.name is not None and is_card(gpu) for gpu in gpus.devices)
+    if len(counts) < len(indices) * (len(indices) - 1) // 2 or has_bridges:
         return {}
     if 0 not in counts.values():
         return {}
@@ -96,10 +97,6 @@ def short_of_links(gpus: Gpus) -> Mapping[int, Odd]:
     if times < _FEWEST or len(others) > _ENDS or not all(0 < total < usual for total in others.values()):
         return {}
     return {index: Odd(links=total, usual=usual, peers=times) for index, total in others.items()}
-
-
-def _has_bridges(gpu: Gpu) -> bool:
-    return gpu.name is not None and is_card(gpu)
 
 
 def fewer_links(gpu: Gpu, odd: Odd, remedy: Remedy) -> Finding:

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from kdoctor.facts import Gpu, Gpus, NvLink, PciDevices, Unavailable
+from kdoctor.facts import Gpu, GpuPair, Gpus, NvLink, PciDevices, Unavailable
 from kdoctor.model import Evidence, Finding, Remedy, Unjudged
 from kdoctor.text.lists import counted
 from kdoctor_checks._gpus import RESTART, virtual
@@ -64,7 +64,13 @@ def stands_alone(gpu: Gpu, gpus: Gpus, pci: PciDevices | Unavailable) -> bool:
 
 
 def judge_links(
-    gpu: Gpu, peers: Sequence[Gpu], least: int, remedy: Remedy, explained_by: tuple[str, ...] = ()
+    gpu: Gpu,
+    peers: Sequence[Gpu],
+    least: int,
+    remedy: Remedy,
+    explained_by: tuple[str, ...] = (),
+    *,
+    pairs: Sequence[GpuPair] = (),
 ) -> Evidence | Unjudged | Finding:
     """Whether all links of a GPU are active, as many as ``least`` and as its peers have, and as fast as theirs."""
     links = gpu.nvlinks or ()
@@ -99,7 +105,9 @@ def judge_links(
         reason = f"the {what} of {counted(len(lacking), 'NVLink')} was not read ({', '.join(errors)})"
         return Unjudged(subject=gpu.subject, reason=reason)
     else:
-        return Evidence(subject=gpu.subject, observed=_describe(active))
+        text = _describe(active)
+        is_in_pairs = any(pair.nvlinks for pair in pairs)  # which topology.pairs sums up
+        return Evidence(subject=gpu.subject, observed=text, brief="" if is_in_pairs else text)
     return Finding(
         subject=gpu.subject,
         observed=observed,

@@ -51,7 +51,7 @@ def nvlink(gpus: Gpus, pci: PciDevices | Unavailable, *, least: int = 0) -> Iter
     yield from (item for item in others if isinstance(item, NotApplicable) or item.subject not in found)
     yield from found.values()
     for gpu in on_switches:
-        yield judge_links(gpu, on_switches, least, _REMEDY, _explained_by(gpu))
+        yield judge_links(gpu, on_switches, least, _REMEDY, _explained_by(gpu), pairs=gpus.pairs)
 
 
 def _explained_by(gpu: Gpu) -> tuple[str, ...]:

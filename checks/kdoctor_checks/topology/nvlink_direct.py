@@ -39,7 +39,7 @@ def nvlink_direct(gpus: Gpus, pci: PciDevices | Unavailable, *, least: int = 0) 
             reason = "inactive links may lead to a GPU that does not respond"
             yield Unjudged(subject=f"NVLinks of {gpu.subject}", reason=reason, explained_by=(RESPONDING,))
         else:
-            yield judge_links(gpu, (), least, _remedy(gpu))
+            yield judge_links(gpu, (), least, _remedy(gpu), pairs=gpus.pairs)
 
 
 def _remedy(gpu: Gpu) -> Remedy:

@@ -49,8 +49,9 @@ def _judge(
         return None
     users = ", ".join(dict.fromkeys(item.framework for item in items))
     if len(paths) > 1:
-        copies = "; ".join(f"{item.framework} loads {_shown(item)}" for item in items)
-        observed = f"{copies}. The framework that is imported first decides for all"
+        wheels = [", ".join(item.packages) or "of no NVIDIA wheel" for item in items]
+        copies = [f"{item.framework} loads {item.path} ({of})" for item, of in zip(items, wheels, strict=True)]
+        observed = f"{'; '.join(copies)}. The framework that is imported first decides for all"
         brief = f"{users} find {counted(len(paths), 'copy', 'copies')}; the first import wins"
         summary = (
             "Install the frameworks for one CUDA release (jax[cuda12] next to TensorFlow), or each in an environment."
@@ -77,7 +78,3 @@ def _judge(
         remedy=remedy,
         rollback=restore(target, packages, *(names or [tensorflow.distribution or "tensorflow"])),
     )
-
-
-def _shown(item: FrameworkLibrary) -> str:
-    return f"{item.path} ({', '.join(item.packages) or 'of no NVIDIA wheel'})"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Literal
 
-from kdoctor.diff.model import KINDS, Change, ChecklistDiff, Comparison, Kind
+from kdoctor.diff.model import KINDS, ChecklistDiff, Comparison, Kind
 from kdoctor.text.markdown import escape
 from kdoctor.text.sanitize import clean_line, cleaned
 
@@ -38,15 +38,12 @@ def _terminal(comparison: Comparison) -> Iterator[str]:
         if comparison.of(kind):
             yield from ("", _TITLES[kind])
         for change in comparison.of(kind):
-            yield f"  {clean_line(change.where)}: {_values(change)}"
+            old, new = (clean_line(value or "nothing") for value in (change.old, change.new))
+            yield f"  {clean_line(change.where)}: {old} -> {new}"
             yield f"      {clean_line(change.why)}"
     if comparison.notes:
         yield from ("", "Questions")
         yield from (f"  - {clean_line(note)}" for note in comparison.notes)
-
-
-def _values(change: Change) -> str:
-    return f"{clean_line(change.old or 'nothing')} -> {clean_line(change.new or 'nothing')}"
 
 
 def _markdown(comparison: Comparison) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.checklist.text import plain_text
@@ -44,6 +44,7 @@ def make_lock(
     """
     by_id = {result.id: result for result in report.results}
     needed = [item for item in accepted if _is_bad(by_id.get(item.check))]
+    evaluated = {result.id: result.status.value for result in report.results if result.status is not Status.SKIP}
     return Lock(
         checklist=checklist.name,
         version=checklist.version,
@@ -52,7 +53,7 @@ def make_lock(
         kdoctor=__version__,
         identifiers=found.identifiers,
         accepted=tuple(needed),
-        facts={**found.facts, "checks": dict(_evaluated(report))},
+        facts={**found.facts, "checks": evaluated},
         measured=_kept(found, previous.measured if previous else {}),
     )
 
@@ -63,10 +64,6 @@ def own_lock(checklist: Checklist, report: Report, facts: Facts) -> Lock:
     Includes paths and serial numbers, which a rollback needs and which stay private.
     """
     return make_lock(checklist, report, recorded_facts(facts, identifiers=True))
-
-
-def _evaluated(report: Report) -> Iterator[tuple[str, str]]:
-    return ((result.id, result.status.value) for result in report.results if result.status is not Status.SKIP)
 
 
 def _is_bad(result: Result | None) -> bool:

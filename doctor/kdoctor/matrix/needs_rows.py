@@ -22,7 +22,8 @@ def main_rows(needs: Needs, platform: str | None = None) -> Iterator[tuple[str, 
     yield "Built with", f"CUDA {release.cuda}, {cudnn}{nccl}"
     capabilities = ", ".join(kind.capability for kind in needs.by_machine_code)
     yield "GPUs", f"with machine code: {capabilities or 'none'}"
-    yield "", f"with PTX, compiled by the driver: {_examples(needs.by_ptx)}"
+    examples = ", ".join(f"{kind.capability} ({kind.names[0]})" for kind in needs.by_ptx) or "none"
+    yield "", f"with PTX, compiled by the driver: {examples}"
     keras_2 = f"; Keras 2 as tf-keras=={release.tf_keras}" if release.tf_keras else ""
     yield "Keras", f"{', '.join(asks(release, ['keras'])) or 'any'}{keras_2}"
 
@@ -62,10 +63,6 @@ def _required(release: Release, python: str | None) -> Iterator[str]:
 
 def _kinds(kinds: Sequence[GpuKind]) -> str:
     return "; ".join(f"{kind.capability} ({', '.join(kind.names[:3])})" for kind in kinds) or "none"
-
-
-def _examples(kinds: Sequence[GpuKind]) -> str:
-    return ", ".join(f"{kind.capability} ({kind.names[0]})" for kind in kinds) or "none"
 
 
 def known_bad_text(row: KnownBad) -> str:

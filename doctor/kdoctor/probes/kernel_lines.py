@@ -47,6 +47,7 @@ _QUICK = re.compile(
 """What a line needs to have so that it can be the kernel's."""
 _STARTS = re.compile(
     rf"{_DRIVER}|{MODULE_FAILS}|NVIDIA\(\S+\): Fail|\S+\[\d+\]: segfault at \w+ ip |traps: \S+\[\d+\] "
+    r"|\S+ [\da-f:]+\.[0-7]: (?:AER|PCIe Bus Error|DPC): |EDAC \w+: |mce: \[Hardware|watchdog: BUG: "
 )
 _ANYWHERE = re.compile(
     r"NVRM: +(?=\S)|nvidia-nvswitch\d+: SXid \("
@@ -61,7 +62,7 @@ _FIELD = re.compile(r'"(?:MESSAGE|message|msg|log)" ?:')
 """The message in JSON: journalctl, and tools that collect logs."""
 _WORDS = re.compile(
     r"NVRM|vfio-pci|segfault at|traps: |nvidia|[Kk]ernel module|NV_\w+=|\bpci\b|ACPI|Linux version|oom-kill"
-    r"|Out of memory"
+    r"|Out of memory|AER: |PCIe Bus Error: |DPC: |EDAC |mce: |watchdog: "
 )
 
 _KMSG = re.compile(r"(?:\d+,(?P<sequence>\d{1,19}),(?P<microseconds>\d{1,19}),[^;]*;)")
@@ -151,7 +152,8 @@ def is_kernels(raw: str) -> bool:
         return False
     line = split_line(raw)
     return (line.marked and line.text != raw) or bool(
-        _STARTS.match(line.text) or (line.time and _WORDS.search(line.text) and "T" in line.time)
+        _STARTS.match(line.text)
+        or (line.time and _WORDS.search(line.text) and "T" in line.time and not line.text.startswith("<"))
     )
 
 

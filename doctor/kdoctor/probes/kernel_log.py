@@ -136,6 +136,7 @@ class LogReader:
         """The number of the line of the last crash: what describes it follows."""
         self._gpus: set[str | None] = set()
         """The addresses of NVIDIA's GPUs."""
+        self._has_nvidia = False
         self._regions: dict[tuple[str | None, str], Line | None] = {}
         """Regions of memory that got no address space, with the line that says so; None if they got it later."""
         self._lines = 0
@@ -180,6 +181,7 @@ class LogReader:
             return
         line = split_line(raw)
         self._first = self._first or line
+        self._has_nvidia = self._has_nvidia or line.text.startswith("NVRM")
         found = _GPU_NAMED.search(line.text)
         self._named = _bus_id(found) if found else self._named
         if " blocked for more" in line.text or " state:D" in line.text:
@@ -204,6 +206,7 @@ class LogReader:
             self._gpus.add(_bus_id(found))
         elif found := _REGION.match(line.text):
             self._regions[_bus_id(found), found["bar"]] = None if found["end"] == "assigned" else line
+            self._gpus |= {_bus_id(found)} if line.text.startswith("nvidia ") else set()
         return found is not None
 
     def _without_space(self) -> Iterator[KernelLogEvent]:
@@ -243,12 +246,15 @@ class LogReader:
         for place, count in self._alike.values():
             if count > _ALIKE:
                 self._events[place] = replace(self._events[place], times=count - _ALIKE + 1)
+        # Next to NVIDIA's module, nouveau has the GPU of a display.
+        foreign = ("not-probed", "nouveau") if self._has_nvidia else ()
+        events = [one for one in self._events if (one.kind, one.text.split(maxsplit=1)[0]) != foreign]
         return KernelLog(
             source=source,
             lines=self._lines,
             complete=complete if complete is not None else from_boot or None,
             unclassified=self._unclassified,
-            events=(*self._without_space(), *_placed(self._events)),
+            events=(*self._without_space(), *_placed(events)),
         )
 
 

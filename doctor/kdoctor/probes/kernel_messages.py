@@ -108,7 +108,8 @@ _FAILURES = (
         r"NVRM: (?:.*probe routine was not called for|No NVIDIA .*probed|request_mem_region fail)",
         _MODULE,
     ),
-    _message("not-probed", r"^nouveau \S+: (?:timeout$|gr: .*(?:fail|timeout))", _NOUVEAU),
+    _message("not-probed", r"^nouveau \S+: (?:timeout$|gr: .*(?:fail|timeout)|NVIDIA \w+ \()", _NOUVEAU),
+    _message("not-probed", r"^nouveau \S+: DRM: (?:VRAM|GART|TMDS|DCB)\b(?!.*(?:fail|unknown))", _NOUVEAU),
     _message("not-probed", r"Nouveau kernel driver is currently in use", _INSTALLER),
     _message("not-probed", r"NVRM: GPU \S+ is already bound to (?!nvidia\b)", _MODULE),
 )
@@ -129,7 +130,7 @@ _HARMLESS_NVRM = (
     r"Applied patches|Patch #",
     r"Changing debuglevel",
     r"BAR resize resource not supported",
-    r"GPU\d* (?:GSP )?RPC (?:buffer contains|history|event history)",
+    r"GPU\d* GSP RPC buffer contains",
     r"Rate limiting GSP RPC error prints",
     r"(?:GPU\d+ )?gpuClearFbhubPoisonIntr\w+: FBHUB Interrupt detected",  # set by the firmware, cleared at each start
     r"entry function",
@@ -180,7 +181,7 @@ _HARMLESS = (
     ),
     _message(
         None,
-        r"^nouveau(?: \S+)?: (?:NVIDIA \w+ \(|bios: |vgaarb|enabling device|detected |fb\d?: (?!.*(?:fault|fail))"
+        r"^nouveau(?: \S+)?: (?:bios: |vgaarb|enabling device|detected |fb\d?: (?!.*(?:fault|fail))"
         r"|DRM: (?!.*(?:fail|error|timeout|unknown))|\[drm\]|pmu: firmware|vram|mmu: |gr: using|Unknown handle"
         r"|Using |irq |runtime )",
         _NOUVEAU,
@@ -250,7 +251,7 @@ _FIRMWARE = _message(
     "gsp-failed",
     r"NVRM: (?=.*(?i:_?k[gf]sp|\b[GF]SP\b))"
     r".*(?i:fail|\berror|time[ds]? ?-?out|not respond|hung|cannot|halted|exceeded|bad state|already up)"
-    r"|NVRM: .*CrashCat",
+    r"|NVRM: .*(?:CrashCat|GPU\d* RPC (?:event )?history)",  # the last calls, written when one failed
     _RM,
 )
 

@@ -22,47 +22,39 @@ _PERSISTENCE = "nvidia-persistenced"
 _LICENSE = "nvidia-gridd"
 _SLURM = "Slurm"
 _MISMATCH = re.compile(r"(?i:fabric ?manager).*(?:version mismatch|don't match|does(?:n't| not) match)")
-_SERVICES: dict[str, tuple[tuple[DiagnosticStatus, re.Pattern[str]], ...]] = {
+_STATES: dict[str, tuple[tuple[DiagnosticStatus, str], ...]] = {
     _FABRIC: (
-        ("skip", re.compile(r"NV_WARN_NOTHING_TO_DO|No NVSwitch(?:es)? (?:found|detected)", re.IGNORECASE)),
-        ("fail", re.compile(r"nvidia-fabricmanager\.service(?::.*code=(?:exited|dumped|killed)| failed because)")),
-        ("fail", re.compile(r"nvidia-fabricmanager\.service: Failed with|Failed to start .*(?i:fabric ?manager)")),
-        ("fail", re.compile(r"ExecStart=\S*nv-fabricmanager .*status=[1-9]")),
-        ("fail", re.compile(r'(?i:nv-?fabricmanager|Fabric Manager)\S*"?.* failed! Exit code')),
-        ("fail", _MISMATCH),
-        (
-            "fail",
-            re.compile(r"(?i:fabric.?manager)\b[^.]{,64}(?:\bnot active\b|active\W{1,8}false|\binvalid\b|unable to)"),
-        ),
-        (
-            "fail",
-            re.compile(r"(?i:system not yet initialized|SYSTEM_?NOT_?READY)|\b(?i:fabric)\b[^.:]{,24}\bIn Progress"),
-        ),
-        ("fail", re.compile(r"nvidia-fabricmanager\.service Active: (?:failed|inactive|activating \(auto)")),
-        ("pass", re.compile(r"Main PID: \d+ \(nv-fabricmanage|nvidia-fabricmanager\.service Active: active")),
-        ("pass", re.compile(r'Started (?:"Nvidia Fabric Manager"|nvidia-fabricmanager|NVIDIA fabric manager service)')),
-        ("fail", re.compile(r'Stopped (?:"Nvidia Fabric Manager"|nvidia-fabricmanager|NVIDIA fabric manager service)')),
+        ("skip", r"(?i:NV_WARN_NOTHING_TO_DO|No NVSwitch(?:es)? (?:found|detected))"),
+        ("fail", r"nvidia-fabricmanager\.service(?::.*code=(?:exited|dumped|killed)| failed because)"),
+        ("fail", r"nvidia-fabricmanager\.service: Failed with|Failed to start .*(?i:fabric ?manager)"),
+        ("fail", r"ExecStart=\S*nv-fabricmanager .*status=[1-9]"),
+        ("fail", r'(?i:nv-?fabricmanager|Fabric Manager)\S*"?.* failed! Exit code'),
+        ("fail", _MISMATCH.pattern),
+        ("fail", r"(?i:fabric.?manager)\b[^.]{,64}(?:\bnot active\b|active\W{1,8}false|\binvalid\b|unable to)"),
+        ("fail", r"(?i:system not yet initialized|SYSTEM_?NOT_?READY)|\b(?i:fabric)\b[^.:]{,24}\bIn Progress"),
+        ("fail", r"nvidia-fabricmanager\.service Active: (?:failed|inactive|activating \(auto)"),
+        ("pass", r"Main PID: \d+ \(nv-fabricmanage|nvidia-fabricmanager\.service Active: active"),
+        ("pass", r'Started (?:"Nvidia Fabric Manager"|nvidia-fabricmanager|NVIDIA fabric manager service)'),
+        ("fail", r'Stopped (?:"Nvidia Fabric Manager"|nvidia-fabricmanager|NVIDIA fabric manager service)'),
     ),
-    _SLURM: (("fail", re.compile(r"gres/gpu\b.{,20}\bcount\b.{,20}\b(?:lower|low)\b")),),
+    _SLURM: (("fail", r"gres/gpu\b.{,20}\bcount\b.{,20}\b(?:lower|low)\b"),),
     # Without the device files of the driver, the daemon does not start. A GPU that it registered was opened.
     _PERSISTENCE: (
-        ("warn", re.compile(r"Failed to query NVIDIA devices|Failed to start (?:nvidia-persiste|NVIDIA Persistence)")),
-        ("warn", re.compile(r"nvidia-persistenced\.service(?:: Failed with| Active: failed)")),
-        ("warn", re.compile(r"nvidia-persistenced\[\d+\]: (?:Received signal|Shutdown)")),
-        ("pass", re.compile(r"nvidia-persistenced(?:\[\d+\])?: device [\da-f:.]+ - regist|Started NVIDIA Persistence")),
+        ("warn", r"Failed to query NVIDIA devices|Failed to start (?:nvidia-persiste|NVIDIA Persistence)"),
+        ("warn", r"nvidia-persistenced\.service(?:: Failed with| Active: failed)"),
+        ("warn", r"nvidia-persistenced\[\d+\]: (?:Received signal|Shutdown)"),
+        ("pass", r"nvidia-persistenced(?:\[\d+\])?: device [\da-f:.]+ - regist|Started NVIDIA Persistence"),
     ),
     _LICENSE: (
-        ("skip", re.compile(r"nvidia-gridd\b.*Licensing not supported")),
-        (
-            "fail",
-            re.compile(r"(?i:license.status)\b[^.]{,48}Unlicensed|gridd\b.*(?:Failed to acquire|nlicens|expired)"),
-        ),
-        ("fail", re.compile(r"nvidia-gridd\b.*(?:[Vv]alid (?:GRID )?license not found|Failed server communication)")),
-        ("pass", re.compile(r"(?i:license.status)\W{1,48}Licensed|gridd\b.*[Ll]icense (?:acquired|renewed) success")),
+        ("skip", r"nvidia-gridd\b.*Licensing not supported"),
+        ("fail", r"(?i:license.status)\b[^.]{,48}Unlicensed|gridd\b.*(?:Failed to acquire|nlicens|expired)"),
+        ("fail", r"nvidia-gridd\b.*(?:[Vv]alid (?:GRID )?license not found|Failed server communication)"),
+        ("pass", r"(?i:license.status)\W{1,48}Licensed|gridd\b.*[Ll]icense (?:acquired|renewed) success"),
     ),
 }
 """What a line says about a service. Of several lines the last one counts, except that a machine without NVSwitches, or
 without vGPUs, has nothing to manage."""
+_SERVICES = {tool: tuple((state, re.compile(words)) for state, words in rows) for tool, rows in _STATES.items()}
 _TESTS = {_LICENSE: "licensing", _SLURM: "GPU count"}
 _LOG = re.compile(r"(?:\d+:)?\[\w{3} \d\d \d{4} [\d:]{8}\] \[(?P<level>[A-Z]+)\] \[tid \d+\] (?P<message>.*)")
 """A line of the fabric manager's own log. Its errors are read, and a warning is not."""
@@ -101,7 +93,7 @@ _LOST = re.compile(r"(?i:\bGPU\b.{,40}\bf[ae]ll(?:en|s)? (?:off|out of) (?:of )?
 """How people say that without the Xid."""
 _WRITTEN = re.compile(r"Xid \((?P<place>[^)]*)\): (?P<code>\d{1,3})")
 """An Xid as the driver writes it."""
-_DENIED = re.compile(r"\b(?:no|not|without|never|any|if|zero|0)\b[^.,;]{0,24}$", re.IGNORECASE)
+_DENIED = re.compile(r"(?<![\w:.])(?:no|not|without|never|any|if|zero|0)\b[^.,;]{0,24}$", re.IGNORECASE)
 _PCI = re.compile(r"PCI[^\w\n]{0,3}((?:[\da-f]{4,8}:)?[\da-f]{2}:[\da-f]{2})(?:\.[0-7])?\b", re.IGNORECASE)
 _ADDRESS = re.compile(r"(?<![\w:])([\da-f]{4,8}:[\da-f]{2}:[\da-f]{2})(?:\.[0-7])?\b", re.IGNORECASE)
 
@@ -278,6 +270,8 @@ def _table(lines: Sequence[str]) -> Iterator[Diagnostic]:
 
 def _dcgm(lines: Sequence[str]) -> Iterator[Diagnostic]:
     for text, named in ((line, named) for line in lines for named in _DCGM.finditer(line)):
+        if named["test"] == "XID_ERROR" and _codes(text):
+            continue
         gpu, is_mild = _GPU.search(text), re.search(r"\bWARN|isFatal\W+false", text)
         yield Diagnostic(
             tool="DCGM",

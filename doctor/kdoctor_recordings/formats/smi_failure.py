@@ -13,7 +13,7 @@ _WORDS: dict[NvmlState, str] = {
     ),
     "library-mismatch": (
         r"Driver/library version mismatch|LIB_?RM_?VERSION_?MISMATCH|NVML/RM version mismatch"
-        r"|unsupported display driver / cuda driver"
+        r"|unsupported display driver / cuda driver|kernel version \S+ does not match DSO version"
     ),
     "library-absent": (
         r"(?:couldn't find|library failed:) libnvidia-ml|NVML Shared Library Not Found|could not load NVML library"

@@ -26,8 +26,10 @@ _SECOND = re.compile(
     r"\|\s*(?P<utilization_gpu_percent>\S+)\s+(?P<compute_mode>\S.*?)\s*\|"
 )
 _THIRD = re.compile(r"\|\s*\|\s*\|\s*(?P<mig_mode>\S+)\s*\|")
-_MIG = re.compile(r"\|\s*(?P<index>\d+)\s+\d+\s+\d+\s+\d+\s*\|\s*\d+MiB\s*/\s*\d+MiB\s*\|")
-"""The first row of a MIG device."""
+_MIG = re.compile(
+    r"\|\s*(?P<index>\d+)\s+(?:\d+\s+\d+\s+\d+\s*\|\s*\d+MiB\s*/\s*\d+MiB|(?:\d+\s+)?MIG \d\S*\s[\s\d]*\d:\d+)\s*\|"
+)
+"""The first row of a MIG device, or a row of ``nvidia-smi mig -lgi`` or ``-lci``."""
 _PROCESS = re.compile(
     r"\|\s*(?P<gpu>\d+)\s+(?:(?:N/A|\d+)\s+(?:N/A|\d+)\s+)?(?P<pid>\d+)\s+(?P<type>[CGM+]+)\s+(?P<name>.*?)\s+"
     r"(?P<used>\d+Mi?B|N/A)\s*\|"
@@ -81,7 +83,7 @@ def rows(lines: Sequence[str]) -> range:
 
 def _is_unknown(line: str) -> bool:
     return bool(line.endswith("|") and line.strip("| -+=")) and not any(
-        pattern.match(line) for pattern in (_FIRST, _SECOND, _THIRD)
+        pattern.match(line) for pattern in (_FIRST, _SECOND, _THIRD, _MIG)
     )
 
 
@@ -93,6 +95,8 @@ def _rows(lines: Sequence[str]) -> Iterator[dict[str, str]]:
             if row:
                 yield row
             row = first.groupdict(default="")
+            if row["ecc_uncorrected_volatile"] == "On":  # the MIG devices have the counts
+                row["mig_mode"] = "Enabled"
             continue
         if line.startswith("+") and row:
             yield row

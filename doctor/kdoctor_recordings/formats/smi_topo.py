@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
+from kdoctor.probes.files import parse_list
 from kdoctor.text.lists import counted
 from kdoctor_recordings.formats.part import GpuPart, PairPart, Part, Section
 
@@ -13,15 +15,24 @@ _OLD_LEVELS = {"SOC": "SYS"}
 _P2P = ("OK", "CNS", "GNS", "TNS", "DR", "NS")
 _GPU = re.compile(r"GPU(\d+)")
 _NVLINK = re.compile(r"NV(\d+)")
-_SET = re.compile(r"\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*")
-_TITLE = re.compile(r"(?P<name>CPU Affinity|NUMA Affinity|GPU NUMA ID)")
+_ROW = re.compile(r"\s*GPU(?P<index>\d+)(?P<before>(?:\s+(?:NV\d+|PIX|PXB|PHB|NODE|SYS|SOC))*)\s+X(?:\s+\S.*)?")
 _TITLES = {"CPU Affinity": "cpu_affinity", "NUMA Affinity": "numa_affinity", "GPU NUMA ID": "gpu_numa_id"}
 _CAPABILITY = re.compile(r"topo\s.*?-p2p[ =]*(?P<letters>[a-z]+)")
 _FIELDS = {"r": ("p2p_read",), "w": ("p2p_write",), "rw": ("p2p_read", "p2p_write"), "n": ("p2p_nvlink",)}
 
 
+def begins_part(line: str) -> bool:
+    """Whether the line is a row of ``topo -m``, whose header may be missing: the diagonal shows the columns."""
+    found = _ROW.fullmatch(line)
+    return found is not None and int(found["index"]) == len(found["before"].split())
+
+
 def parse_levels(section: Section) -> Part:
     """``topo -m``: the levels or NVLinks of pairs, and each GPU's CPUs and NUMA nodes."""
+    if is_part := begins_part(section.lines[0]):
+        last = max(int(row["index"]) for row in map(_ROW.fullmatch, section.lines) if row)
+        header = " ".join(f"GPU{index}" for index in range(last + 1))
+        section = replace(section, lines=(header, *section.lines))
     gpus, titles = _header(section.lines[0])
     parts: list[GpuPart] = []
     pairs: dict[tuple[int, int], PairPart] = {}
@@ -29,14 +40,14 @@ def parse_levels(section: Section) -> Part:
         parts.append(_gpu(index, titles, affinities))
         pairs |= _pairs(index, gpus, cells, _level)
     rows = {part.index for part in parts}
+    cut = "" if len(rows) == len(gpus) else f"ends after {len(rows)} of {counted(len(gpus), 'row')}"
+    note = "has no header, so there may be further GPUs" if is_part else cut
     parts += [GpuPart(index=index) for index in gpus if index not in rows]
     return section.part(
-        driver={"count": len(gpus)} if gpus == list(range(len(gpus))) else {},
+        driver={"count": len(gpus)} if gpus == list(range(len(gpus))) and not is_part else {},
         gpus=tuple(parts),
         pairs=pairs,
-        notes=()
-        if len(rows) == len(gpus)
-        else (f"{section.file}: the topology matrix ends after {len(rows)} of {counted(len(gpus), 'row')}",),
+        notes=(f"{section.file}: the topology matrix {note}",) if note else (),
     )
 
 
@@ -59,7 +70,7 @@ def parse_access(section: Section) -> Part:
 
 def _header(line: str) -> tuple[list[int], list[str]]:
     """The indices of the GPUs, and the fields of the columns after the matrix."""
-    titles = [_TITLES[found["name"]] for found in _TITLE.finditer(line)]
+    titles = [_TITLES[name] for name in re.findall("|".join(_TITLES), line)]
     return [int(number) for number in _GPU.findall(line.partition("CPU Affinity")[0])], titles
 
 
@@ -82,22 +93,11 @@ def _gpu(index: int, titles: Sequence[str], words: Sequence[str]) -> GpuPart:
     facts: dict[str, Any] = {}
     errors: dict[str, str] = {}
     for field, word in zip(titles, words, strict=False):
-        if not _SET.fullmatch(word):
-            errors[field] = word
-        elif field == "gpu_numa_id":
-            facts[field] = int(word.split(",", maxsplit=1)[0].split("-", maxsplit=1)[0])
+        if numbers := parse_list(word):
+            facts[field] = numbers[0] if field == "gpu_numa_id" else numbers
         else:
-            facts[field] = _numbers(word)
+            errors[field] = word
     return GpuPart(index=index, facts=facts, errors=errors)
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    """The members of ``0-7,16-23``."""
-    found: list[int] = []
-    for piece in text.split(","):
-        first, _, last = piece.partition("-")
-        found.extend(range(int(first), min(int(last or first), int(first) + 4096) + 1))
-    return tuple(found)
 
 
 def _pairs(index: int, gpus: Sequence[int], cells: Sequence[str], read: Any) -> dict[tuple[int, int], PairPart]:

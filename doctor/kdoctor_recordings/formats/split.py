@@ -27,6 +27,7 @@ from kdoctor_recordings.formats import (
     smi_nvlink,
     smi_query,
     smi_table,
+    smi_topo,
     smi_xml,
 )
 from kdoctor_recordings.formats.part import Kind, Section
@@ -46,9 +47,10 @@ _INLINE = re.compile(r"(?<=[.,:)] )(?=GPU \d+: [^\n:(]+ \(UUID: GPU-[\da-f-]{36}
 _TYPED = re.compile(r"^(.{,80}\bnvidia-smi(?: [\w-]+)*) {3,}(?=\S)", re.MULTILINE)
 """A command before the first line of its output."""
 _CHARACTERS = str.maketrans(
-    "\u00a0\u2007\u202f\u2002\u2003\u2009│║╞╡╠╣─━═├┤┬┴┼╒╕╘╛╤╧╪┌┐└┘╭╮╰╯", "      ||||||--=" + 20 * "+"
+    "\u00a0\u2007\u202f\u2002\u2003\u2009\u2018\u2019\u201c\u201d│║╞╡╠╣─━═├┤┬┴┼╒╕╘╛╤╧╪┌┐└┘╭╮╰╯",
+    "      ''\"\"||||||--=" + 20 * "+",
 )
-"""Spaces of web pages and word processors, and frames of tables, which nvitop draws like nvidia-smi's."""
+"""Spaces and quotation marks of word processors, and frames of tables, which nvitop draws like nvidia-smi's."""
 _VALUE = re.compile(r'"([A-Z][\w :]*)"\s*:\s*\{\s*"value"\s*:\s*"([^"]*)"\s*\}')
 """A row of ``dcgmi health`` as JSON."""
 _NOTE = re.compile(
@@ -103,7 +105,6 @@ _NOT_READ = (
         re.compile(r"^#\s*gpu\s+(?:pwr|pid|sm|mem)\b", re.MULTILINE),
         "samples without limits to judge by; use nvidia-smi -q",
     ),
-    (re.compile(r"\|\s*GPU instances?\b"), "the MIG instances of nvidia-smi mig; use nvidia-smi -L or -q"),
     (re.compile(r"PK\x03\x04"), "an archive; unpack it and import the folder"),
     (
         re.compile(r"^ {4,}[A-Z][^:\n]*\n {8,}[A-Z][^:\n]* {2,}: \S", re.MULTILINE),
@@ -113,7 +114,10 @@ _NOT_READ = (
 
 _BEGINNINGS: tuple[tuple[Kind, Callable[[str], object]], ...] = (
     ("nvidia-smi -q", _QUERY.fullmatch),
-    ("nvidia-smi", re.compile(r"\|\s*NVIDIA-SMI \d|\|?\s*NVITOP \d|\|\s*MIG devices:").match),
+    (
+        "nvidia-smi",
+        re.compile(r"\|\s*NVIDIA-SMI \d|\|?\s*NVITOP \d|\|\s*(?:MIG devices|(?:GPU|Compute) instances):").match,
+    ),
     ("nvidia-smi nvlink -s", smi_nvlink.BEGINS.fullmatch),
     ("/proc/driver/nvidia/version", re.compile(re.escape(proc_version.START)).match),
     ("lsmod", lsmod.begins),
@@ -224,7 +228,8 @@ def _is_first(line: str) -> bool:
         return False
     if "GPU" in line and "\t" in line and _MATRIX.match(line):
         return True
-    return bool(line[:1].strip()) and (messages.begins(line) or any(begins(line) for _, begins in _BEGINNINGS))
+    begins: tuple[Callable[[str], object], ...] = (_XML.match, messages.begins, *(one for _, one in _BEGINNINGS))
+    return bool(line[:1].strip()) and any(begin(line) for begin in begins)
 
 
 def is_log_alone(start: bytes) -> bool:
@@ -374,12 +379,14 @@ class _Splitter:
         if line[:1] in {" ", "\t", "G"} and "GPU" in line[:60] and _MATRIX.match(line):
             return self._matrix(place)
         is_lspci = current is None and lspci.begins_part(line)
+        is_matrix = current is None and smi_topo.begins_part(line)
         is_open = current is None or (current == "nvidia-smi -q" and smi_query.is_numbered(line))
         is_part = is_open and smi_query.begins_part(line, self._lines[place + 1 : place + 7])
         is_row = current != "nvidia-smi" and (smi_table.BEGINS.match(line) or smi_table.PROCESSES.match(line))
         found: Kind | None = (
             "lspci -vvv" if is_lspci else "nvidia-smi -q" if is_part else "nvidia-smi" if is_row else None
         )
+        found = "nvidia-smi topo -m" if is_matrix else found
         if not found and (line[:1].strip() or smi_failure.is_about_gpu(line)):
             found = next((kind for kind, begins in _BEGINNINGS if begins(line)), None)
             found = found or ("nvidia-smi --query-gpu" if self._is_csv(line, current) else None)

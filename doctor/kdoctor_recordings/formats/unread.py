@@ -26,10 +26,10 @@ _PATTERNS: dict[Kind, str] = {
     # Gpus.not_understood lists the rows of the GPUs that are not known.
     "nvidia-smi": (
         r"\|?\s*(?:NVIDIA-SMI|NVITOP) .*|\s*\[? ?(?:CPU|MEM|Load Average): .*"
-        r"|\|\s*(?:Processes|MIG devices):.*|\|\s*(?:GPU\s+(?:Name|GI|PID)|Fan\s+Temp)\b.*"
+        r"|\|\s*(?:Processes|MIG devices|\w+ instances):.*|\|\s*(?:GPU\s+(?:Name|GI|PID|GPU)|Fan\s+Temp)\b.*"
         r"|\|[\s|]*(?:MIG M\.|ECC)[\s|]*|\|\s*GPU\s.*\bPID\b.*"
-        r"|\|\s*(?:ID\s+ID|PID ID|No running processes found|No MIG devices found|Usage)\b.*"
-        r"|\|(?:[\d\s/|]|MiB|N/A)*|\|\s*\d+\s+(?:(?:N/A|\d+)\s+){0,2}\d+\s+[CGM+]+\s.*\|\s*"
+        r"|\|\s*(?:ID\s+(?:ID|\|)|Instance\s+ID|PID ID|No running processes found|No MIG devices found|Usage).*"
+        r"|\|\s*\d[\d\s]*MIG \d.*|\|(?:[\d\s/|]|MiB|N/A)*|\|\s*\d+\s+(?:(?:N/A|\d+)\s+){0,2}\d+\s+[CGM+]+\s.*\|\s*"
     ),
     "nvidia-smi topo -m": (r"\s*GPU\d+\b.*|\S+(?:\s+(?:X|NV\d+|PIX|PXB|PHB|NODE|SYS|SOC|N/A|[\d,-]+))+\s*|" + _LEGEND),
     "nvidia-smi topo -p2p": r"\s*GPU\d+\b.*|" + _LEGEND,

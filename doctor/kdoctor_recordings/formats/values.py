@@ -90,8 +90,8 @@ def _mapped(values: Mapping[str, Any]) -> Read:
     return read
 
 
-def _one_of(*values: str, also: Mapping[str, str] | None = None) -> Read:
-    return _mapped({**{value: value for value in values}, **(also or {})})
+def _one_of(words: str, others: Mapping[str, str] | None = None) -> Read:
+    return _mapped({**{word: word for word in words.split()}, **(others or {})})
 
 
 def free_text(text: str) -> str:
@@ -147,25 +147,15 @@ enabled = _mapped({"enabled": True, "disabled": False, "on": True, "off": False}
 active = _mapped({"active": True, "not-active": False})
 yes = _mapped({"yes": True, "no": False})
 compute_mode = _one_of(
-    "default",
-    "prohibited",
-    "exclusive-thread",
-    "exclusive-process",
-    also={"e.-thread": "exclusive-thread", "e.-process": "exclusive-process"},
+    "default prohibited exclusive-thread exclusive-process",
+    {"e.-thread": "exclusive-thread", "e.-process": "exclusive-process"},
 )
-virtualization_mode = _one_of("none", "vgpu", "host-vgpu", "host-vsga", also={"pass-through": "passthrough"})
-addressing_mode = _one_of("none", "hmm", "ats")
-fabric_state = _one_of("not-supported", "not-started", "in-progress", "completed")
+virtualization_mode = _one_of("none vgpu host-vgpu host-vsga", {"pass-through": "passthrough"})
+addressing_mode = _one_of("none hmm ats")
+fabric_state = _one_of("not-supported not-started in-progress completed")
 recovery_action = _one_of(
-    "none",
-    "reset",
-    "reboot",
-    "drain-p2p",
-    "drain-and-reset",
-    "recover-imex-domain",
-    "bus-reset",
-    "system-reboot",
-    also={"gpu-reset": "reset", "node-reboot": "reboot"},
+    "none reset reboot drain-p2p drain-and-reset recover-imex-domain bus-reset system-reboot",
+    {"gpu-reset": "reset", "node-reboot": "reboot"},
 )
 
 

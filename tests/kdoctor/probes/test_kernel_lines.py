@@ -203,12 +203,6 @@ def test_long_log_is_read_in_blocks(tmp_path: Path) -> None:
     assert (log.lines, [event.code for event in log.events]) == (240_001, [119])
 
 
-def test_many_alike_events_are_counted() -> None:
-    log = parse_log([XID] * 1000, source="x")
-    assert len(log.events) < 100
-    assert sum(event.times for event in log.events) == 1000
-
-
 @cases(
     ("[    0.000000] Linux version 5.15.0-112-generic", True),
     ("Feb 23 16:24:18 node17 kernel: Linux version 5.15.0-112-generic", True),

@@ -76,6 +76,7 @@ def test_line_formats_are_parsed(prefix: str, boot_s: float | None, time: str | 
     ("modprobe: FATAL: Module nvidia not found in directory /lib/modules/6.8", "module-rejected", None, None),
     ("ERROR: The kernel module failed to load, because it was not signed by a key", "module-rejected", None, None),
     ("vfio-pci 0000:01:00.0: Unable to change power state from D3cold", "pcie-error", "0000:01:00.0", None),
+    ("NVRM: GPU6 RPC event history (CPU <- GSP):", "gsp-failed", None, None),
     ("NVRM: kfspPollForResponse_IMPL: FSP command timed out", "gsp-failed", None, None),
     ("NVRM: GPU0 RmInitAdapter: Cannot initialize GSP firmware RM", "gsp-failed", None, None),
     ("NVRM: kgspBootstrap_GH100: GSP-FMC reported an error while attempting to boot", "gsp-failed", None, None),
@@ -193,9 +194,22 @@ def test_task_hangs_in_the_driver_if_its_stack_says_so(lines: tuple[str, ...], n
 )
 def test_gpu_without_address_space_is_an_event(lines: tuple[str, ...], *, is_event: bool) -> None:
     found = "pci 0000:01:00.0: [10de:2204] type 00 class 0x030000"
-    for first, expected in ((found, is_event), (found.replace("10de", "1002"), False)):
-        logged = events(first, *(f"pci 0000:01:00.0: {line}" for line in lines))
-        assert [(one.kind, one.bus_id) for one in logged] == [("no-address-space", "0000:01:00.0")] * expected
+    of_amd = found.replace("10de", "1002")
+    for first, driver, expected in ((found, "pci", is_event), (of_amd, "pci", False), ("", "nvidia", is_event)):
+        logged = events(first, *(f"{driver} 0000:01:00.0: {line}" for line in lines))
+        places = [one.bus_id for one in logged if one.kind == "no-address-space"]
+        assert places == ["0000:01:00.0"] * expected
+
+
+NOUVEAU = "nouveau 0000:01:00.0: DRM: VRAM: 2048 MiB"
+
+
+@cases(
+    ((NOUVEAU, "nouveau 0000:02:00.0: NVIDIA GP107 (137000a1)"), 2),
+    ((NOUVEAU, "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  570.148.06"), 0),  # it has the other GPUs
+)
+def test_gpus_of_nouveau_are_events_without_the_driver(lines: tuple[str, ...], number: int) -> None:
+    assert [one.kind for one in events(*lines)] == number * ["not-probed"]
 
 
 def test_message_goes_on_in_an_indented_line_without_a_sign() -> None:
@@ -208,7 +222,7 @@ def test_message_goes_on_in_an_indented_line_without_a_sign() -> None:
 def test_repeated_events_are_limited() -> None:
     flood = [f"DMAR: [DMA Write] Request device [02:00.0] fault addr {number:x}" for number in range(5000)]
     log = parse_log([*flood, XID], source="a test")
-    assert (log.lines, len(log.events)) == (5001, 51)
+    assert (log.lines, len(log.events), sum(event.times for event in log.events)) == (5001, 51, 5001)
     assert log.events[-1].kind == "xid"
 
 

@@ -183,6 +183,7 @@ test_recording = table(
     fails(kernel_settings(modules=("nouveau",)), unrecorded(Gpus), "nouveau is loaded"),
     unknown(kernel_settings(modules=("nouveau", "nvidia")), unrecorded(Gpus)),
     fails(bound("vfio-pci", "nouveau"), unrecorded(Gpus), "vfio-pci"),
+    fails(logged("nouveau 0000:01:00.0: NVIDIA GP107 (137000a1)"), unrecorded(Gpus), "nouveau is loaded"),
     fails(unrecorded(Gpus), logged(UNBUILT), "  the module could not be built for this kernel."),
     fails(unrecorded(Gpus), logged(REJECTED[0]), repr(REJECTED[0]), commands=(MOKUTIL, "sudo reboot")),
     fails(unrecorded(Gpus), logged(SYMBOL), repr(SYMBOL), commands=("sudo dkms autoinstall",)),

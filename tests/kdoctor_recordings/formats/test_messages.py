@@ -86,9 +86,9 @@ def test_services_and_codes_in_any_line(tmp_path: Path, line: str, status: str) 
 
 
 def test_sentence_of_json_is_the_message(tmp_path: Path) -> None:
-    line = '{"level": "info", "error_code": "DCGM_FR_XID_ERROR", "event_message": "Xid 45 on GPU 0, see its page"}'
+    line = '{"level": "info", "error_code": "DCGM_FR_NVLINK_DOWN", "event_message": "NVLink 4 of GPU 0 is down"}'
     (found,) = group(imported(tmp_path, f"a sentence\n{line}\n").facts, Diagnostics).results
-    assert found.message == "Xid 45 on GPU 0, see its page"
+    assert found.message == "NVLink 4 of GPU 0 is down"
 
 
 @cases(
@@ -107,15 +107,18 @@ def test_sentence_of_json_is_the_message(tmp_path: Path) -> None:
     ('XidCriticalError     True    Mon, 23 Jun 2025   {"31":true}', {(31, None)}),
     ('DCGM_FI_DEV_XID_ERRORS{gpu="0",UUID="GPU-0a1b"} 43', {(43, None)}),
     ("no Xid 48, but Xid error code 119", {(119, None)}),
+    ("ErrorCode:DCGM_FR_XID_ERROR GPU:4 PCI:0000:c4:00.0 Detected XID 31", {(31, "0000:c4:00.0")}),
     ('DCGM_FI_DEV_XID_ERRORS{err_code="45", err_msg="Preemptive cleanup", job="exporter"}', {(45, None)}),
     ("the GPU at PCI:0000:3b:00 has fallen off the bus again", {(None, "0000:3b:00.0")}),
     # The driver says it itself, and where.
     ("I get Xid 79:\nNVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n", {(79, "0000:3b:00.0")}),
 )
 def test_xid_of_a_sentence_has_the_only_address_that_is_named(tmp_path: Path, text: str, found: object) -> None:
-    log = group(imported(tmp_path, f"{text}\n").facts, KernelLog)
+    facts = imported(tmp_path, f"{text}\n").facts
+    log = group(facts, KernelLog)
     assert {(event.code, event.bus_id) for event in log.events} == found
     assert log.events[0].text in text
+    assert Diagnostics not in facts  # the Xid says whether it is the hardware
 
 
 def test_recovery_action_of_a_sentence_is_read(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.cases import cases
+from helpers.kdoctor_recordings import dumps
 from helpers.kdoctor_recordings.dumps import LSPCI, NVLINK, TABLE, TOPOLOGY, UUID, group, imported, imported_gpus, query
 from kdoctor.facts import KernelLog
 from kdoctor.facts.gpus import EVENT_HW_POWER_BRAKE, EVENT_HW_SLOWDOWN
@@ -17,13 +18,15 @@ from kdoctor_recordings.formats import smi_query
 from kdoctor_recordings.formats.part import Part
 from kdoctor_recordings.formats.split import find_sections
 
-DUMPS = {"query": query("3B", "AF"), "table": TABLE, "topology": TOPOLOGY, "nvlink": NVLINK, "lspci": LSPCI}
+OTHERS = {"topology": TOPOLOGY, "nvlink": NVLINK, "lspci": LSPCI}
+DUMPS = {"query": query("3B", "AF"), "xml": dumps.xml("3B"), "table": TABLE, **OTHERS}
 PASTES: dict[str, Callable[[str], str]] = {
     "in a block below a sentence": lambda text: f"This is what I get:\n\n{indent(text, '    ')}",
     "in a list of Markdown": lambda text: (
         f"1. Check:\n   ```sh\n   nvidia-smi\n   ```\n   ```plaintext\n{indent(text, '   ')}   ```\n2. Go on\n"
     ),
     "quoted": lambda text: indent(text, "> ", lambda _: True),
+    "quoted twice": lambda text: indent(text, "> > ", lambda _: True),
     "in a log of CI": lambda text: indent(text, "[task 2026-07-01T05:06:30.004+00:00] [train] ", lambda _: True),
     "in a log of GitHub": lambda text: indent(text, "2026-07-01T05:06:30.0041234Z ", lambda _: True),
     "in a log of a container": lambda text: indent(text, "trainer-1  | ", lambda _: True),

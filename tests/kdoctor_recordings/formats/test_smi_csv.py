@@ -1,5 +1,6 @@
 """``nvidia-smi --query-gpu``: any fields, with or without header and units."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -57,49 +58,42 @@ def test_tables_of_processes_are_not_gpus(tmp_path: Path) -> None:
 
 REASONS = ("sw_power_cap", "hw_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown", "sw_thermal_slowdown")
 ECC = "ecc.errors.uncorrected.volatile"
+SUM, MASK = "ecc_uncorrected_volatile", "clock_event_reasons"
 
 
 @cases(
     ({"compute_cap": "10.0"}, "compute_capability", "10.0"),
     ({"inforom.checksum_validation": "valid"}, "inforom_valid", True),
     ({"ecc.errors.uncorrected.aggregate.sram.thresholdExceeded": "Yes"}, "sram_threshold_exceeded", True),
-    ({f"clocks_event_reasons.{name}": "Not Active" for name in REASONS}, "clock_event_reasons", (0,)),
-    ({"clocks_throttle_reasons.hw_slowdown": "Active"}, "clock_event_reasons", (EVENT_HW_SLOWDOWN,)),
-    ({"clocks_throttle_reasons.hw_slowdown": "Not Active"}, "clock_event_reasons", None),
-    ({"clocks_throttle_reasons.active": "0x4"}, "clock_event_reasons", (EVENT_SW_POWER_CAP,)),
+    ({f"clocks_event_reasons.{name}": "Not Active" for name in REASONS}, MASK, (0,)),
+    ({"clocks_throttle_reasons.hw_slowdown": "Active"}, MASK, (EVENT_HW_SLOWDOWN,)),
+    ({"clocks_throttle_reasons.hw_slowdown": "Not Active"}, MASK, None),
+    ({"clocks_throttle_reasons.active": "0x4"}, MASK, (EVENT_SW_POWER_CAP,)),
     ({"fabric.health.bandwidth": "Degraded"}, "fabric_problems", ("bandwidth: Degraded",)),
     ({"fabric.health.bandwidth": "Full", "fabric.health.route_unhealthy": "False"}, "fabric_problems", ()),
     ({"fabric.health.summary": "[N/A]"}, "fabric_problems", None),
-    ({f"{ECC}.total": "3", f"{ECC}.dram": "2"}, "ecc_uncorrected_volatile", 3),
-    ({f"{ECC}.dram": "2"}, "ecc_uncorrected_volatile", 2),
-    ({f"{ECC}.dram": "0"}, "ecc_uncorrected_volatile", None),
-    ({f"{ECC}.dram": "0", f"{ECC}.sram": "0"}, "ecc_uncorrected_volatile", 0),
-    (
-        {f"{ECC}.device_memory": "1", f"{ECC}.sram.parity": "1", f"{ECC}.sram.secded": "2"},
-        "ecc_uncorrected_volatile",
-        4,
-    ),
-    ({"clocks_throttle_reasons.active": "0x0000000000000000"}, "clock_event_reasons", (0,)),
-    ({"clocks_throttle_reasons.active": "4"}, "clock_event_reasons", None),
-    ({"clocks_throttle_reasons.active": "[N/A]"}, "clock_event_reasons", None),
+    ({f"{ECC}.total": "3", f"{ECC}.dram": "2"}, SUM, 3),
+    ({f"{ECC}.dram": "2"}, SUM, 2),
+    ({f"{ECC}.dram": "0"}, SUM, None),
+    ({f"{ECC}.dram": "0", f"{ECC}.sram": "0"}, SUM, 0),
+    ({f"{ECC}.device_memory": "1", f"{ECC}.sram.parity": "1", f"{ECC}.sram.secded": "2"}, SUM, 4),
+    ({"clocks_throttle_reasons.active": "0x0000000000000000"}, MASK, (0,)),
+    ({"clocks_throttle_reasons.active": "4"}, MASK, None),
+    ({"clocks_throttle_reasons.active": "[N/A]"}, MASK, None),
     (
         {"clocks_event_reasons.active": "[N/A]", **{f"clocks_event_reasons.{name}": "Active" for name in REASONS}},
-        "clock_event_reasons",
+        MASK,
         (EVENT_SW_POWER_CAP | 0x8 | 0x20 | 0x40 | 0x80,),
     ),
-    (
-        {"clocks_event_reasons.active": "0x4", "clocks_event_reasons.hw_slowdown": "Active"},
-        "clock_event_reasons",
-        (EVENT_SW_POWER_CAP,),
-    ),
+    ({"clocks_event_reasons.active": "0x4", "clocks_event_reasons.hw_slowdown": "Active"}, MASK, (EVENT_SW_POWER_CAP,)),
     ({"ecc.errors.uncorrected.aggregate.sram": "5"}, "ecc_uncorrected_aggregate", 5),
     ({"ecc.errors.corrected.aggregate.total": "5"}, "ecc_corrected_aggregate", 5),
-    ({f"{ECC}.total": "[N/A]", f"{ECC}.dram": "2", f"{ECC}.sram": "1"}, "ecc_uncorrected_volatile", 3),
-    ({f"{ECC}.total": "[N/A]", f"{ECC}.dram": "0"}, "ecc_uncorrected_volatile", None),
-    ({f"{ECC}.dram": "[N/A]", f"{ECC}.device_memory": "7"}, "ecc_uncorrected_volatile", 7),
-    ({f"{ECC}.sram": "4", f"{ECC}.sram.parity": "1", f"{ECC}.sram.secded": "2"}, "ecc_uncorrected_volatile", 4),
-    ({f"{ECC}.dram": "0", f"{ECC}.sram.parity": "1"}, "ecc_uncorrected_volatile", None),
-    ({f"{ECC}.sram.parity": "1", f"{ECC}.sram.secded": "0"}, "ecc_uncorrected_volatile", 1),
+    ({f"{ECC}.total": "[N/A]", f"{ECC}.dram": "2", f"{ECC}.sram": "1"}, SUM, 3),
+    ({f"{ECC}.total": "[N/A]", f"{ECC}.dram": "0"}, SUM, None),
+    ({f"{ECC}.dram": "[N/A]", f"{ECC}.device_memory": "7"}, SUM, 7),
+    ({f"{ECC}.sram": "4", f"{ECC}.sram.parity": "1", f"{ECC}.sram.secded": "2"}, SUM, 4),
+    ({f"{ECC}.dram": "0", f"{ECC}.sram.parity": "1"}, SUM, None),
+    ({f"{ECC}.sram.parity": "1", f"{ECC}.sram.secded": "0"}, SUM, 1),
     ({"temperature.gpu": "-3"}, "temperature_c", -3),
     ({"temperature.gpu": "34 F"}, "temperature_c", None),
     ({"power.draw [W]": "75.5"}, "power_draw_w", 75.5),
@@ -168,19 +162,6 @@ def test_number_without_header_is_an_index_if_a_machine_may_have_it(
 
 
 @cases(
-    ("name, pstate", True),
-    ("name, vbios_version", True),
-    ("name, uuid", True),
-    ("fan_speed, name", True),
-    ("foo, bar", False),
-    ("name, see the manual: chapter 3", False),
-    ("index, which GPU?, why", False),
-)
-def test_header_has_only_names_and_a_known_one(line: str, *, expected: bool) -> None:
-    assert bool(is_header(line)) is expected
-
-
-@cases(
     ("gpu_uuid", UUID.format(3), "uuid", UUID.format(3)),
     ("uuid", UUID.format(3), "uuid", UUID.format(3)),
     ("gpu_bus_id", "00000000:3b:00.0", "bus_id", "0000:3b:00.0"),
@@ -222,24 +203,25 @@ def test_incomplete_last_row_is_ignored(tmp_path: Path) -> None:
 
 
 @cases(
-    (UUID.format(3), False),
-    (f"{UUID.format(3)}, 34", True),
-    ("34, 00000000:3B:00.0", True),
-    ("34, 35", False),
-    ("Hello, world", False),
+    (is_header, "name, pstate", True),
+    (is_header, "name, vbios_version", True),
+    (is_header, "name, uuid", True),
+    (is_header, "fan_speed, name", True),
+    (is_header, "foo, bar", False),
+    (is_header, "name, see the manual: chapter 3", False),
+    (is_header, "index, which GPU?, why", False),
+    (is_row, UUID.format(3), False),
+    (is_row, f"{UUID.format(3)}, 34", True),
+    (is_row, "34, 00000000:3B:00.0", True),
+    (is_row, "34, 35", False),
+    (is_row, "Hello, world", False),
+    (is_query, "nvidia-smi --query-gpu=name --format=csv", True),
+    (is_query, "nvidia-smi --query-gpu=name", False),
+    (is_query, "nvidia-smi --query-compute-apps=pid --format=csv", False),
+    (is_query, "", False),
 )
-def test_row_has_several_cells_and_an_identity(line: str, *, expected: bool) -> None:
-    assert is_row(line) is expected
-
-
-@cases(
-    ("nvidia-smi --query-gpu=name --format=csv", True),
-    ("nvidia-smi --query-gpu=name", False),
-    ("nvidia-smi --query-compute-apps=pid --format=csv", False),
-    ("", False),
-)
-def test_command_that_prints_a_table_of_gpus(command: str, *, expected: bool) -> None:
-    assert is_query(command) is expected
+def test_line_shows_what_it_is(is_found: Callable[[str], object], line: str, *, expected: bool) -> None:
+    assert bool(is_found(line)) is expected
 
 
 @cases("index", "GPU")

@@ -3,8 +3,9 @@ from pathlib import Path
 import pytest
 
 from helpers.cases import cases
-from helpers.kdoctor_recordings.dumps import TABLE, imported, imported_gpus
-from kdoctor.facts import GpuProcess, KernelDriver
+from helpers.kdoctor_recordings.dumps import TABLE, group, imported, imported_gpus
+from kdoctor.facts import GpuProcess, Gpus, KernelDriver
+from kdoctor_recordings.facts import ImportedLines
 
 MIB = 1024**2
 
@@ -130,15 +131,26 @@ ROW_3 = """\
 
 
 def test_row_of_two_lines_and_rows_without_a_line_between(tmp_path: Path) -> None:
-    """Before drivers with MIG, a row has two lines."""
+    """Before drivers with MIG, a row has two lines. With MIG on, "On" is in the place of the ECC errors."""
     head, _, rest = TABLE.partition("|   0  NVIDIA Test")
     processes = rest[rest.index("\n+---", rest.index("N/A |\n+")) + 1 :]
     for between in ("", "+------+\n"):
-        text = f"{head}{ROW_3}{between}{ROW_3.replace('   3  ', '   4  ').replace('5E', '5F')}{processes}"
+        divided = ROW_3.replace("   3  ", "   4  ").replace("5E", "5F").replace("Off |\n", " On |\n")
+        text = f"{head}{ROW_3}{between}{divided}{processes}"
         first, second = imported_gpus(tmp_path, text).devices
         assert (first.index, first.bus_id, first.fan_speed_percent, first.mig_mode) == (3, "0000:5e:00.0", 30, None)
         assert first.errors["ecc_uncorrected_volatile"] == "N/A"  # ECC is off
-        assert (second.index, second.bus_id, second.memory_total_bytes) == (4, "0000:5f:00.0", 15360 * MIB)
+        assert (second.index, second.bus_id, second.mig_mode) == (4, "0000:5f:00.0", True)
+
+
+@cases(("GPU", "MIG 1g.10gb         19        9          2:1     |"), ("Compute", "7       MIG 1g.5gb  0  0  0:1  |"))
+def test_gpus_with_instances_have_mig_on(tmp_path: Path, kind: str, row: str) -> None:
+    rows = f"|   0  {row}\n|   2  {row}\n"
+    facts = imported(tmp_path, f"+---+\n| {kind} instances:      |\n| GPU   Name   |\n|=======|\n{rows}+---+\n").facts
+    gpus = group(facts, Gpus)
+    assert ([(gpu.index, gpu.mig_mode) for gpu in gpus.devices], gpus.count) == ([(0, True), (2, True)], None)
+    assert not gpus.not_understood
+    assert ImportedLines not in facts
 
 
 @cases(("", 0, 2), ("$ nvidia-smi -i 0,1\n", 0, None), ("$ nvidia-smi --id=0,1\n", 0, None), ("", 1, None))
@@ -149,9 +161,7 @@ def test_table_counts_the_gpus_if_it_lists_all(tmp_path: Path, command: str, fir
 
 
 def test_line_without_its_closing_bar_is_ignored(tmp_path: Path) -> None:
-    cut = imported_gpus(
-        tmp_path, TABLE[: TABLE.index("Exclusive") if "Exclusive" in TABLE else TABLE.index("E. Process")]
-    )
+    cut = imported_gpus(tmp_path, TABLE[: TABLE.index("E. Process")])
     assert (cut.devices[1].ecc_uncorrected_volatile, cut.devices[1].utilization_gpu_percent) == (17, None)
     head = imported_gpus(tmp_path, TABLE.replace("CUDA UMD Version: 13.3     |", "CUDA UMD Version: 13.3"))
     assert head.cuda_driver_version is None

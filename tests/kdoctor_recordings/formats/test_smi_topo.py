@@ -4,6 +4,7 @@ import pytest
 
 from helpers.cases import cases
 from helpers.kdoctor_recordings.dumps import TOPOLOGY, group, imported, imported_gpus, query
+from kdoctor.errors import UsageError
 from kdoctor.facts import Gpus
 
 P2P = " \tGPU0\tGPU1\t\n GPU0\tX\tGNS\t\n GPU1\tGNS\tX\t\n"
@@ -52,9 +53,19 @@ def test_other_capability_is_ignored(tmp_path: Path) -> None:
     assert note.startswith("file-1: nvidia-smi topo -p2p a ")
 
 
+def test_rows_without_the_header(tmp_path: Path) -> None:
+    rows = TOPOLOGY.split("\n", 2)[2]
+    found = imported(tmp_path, f"GPU Topology:\n{rows}")
+    gpus = group(found.facts, Gpus)
+    assert gpus.pairs == imported_gpus(tmp_path, TOPOLOGY).pairs
+    assert (gpus.count, [gpu.numa_affinity for gpu in gpus.devices]) == (None, [None] * 3)
+    with pytest.raises(UsageError):
+        imported(tmp_path, "GPU2\tNV12\t X \tPHB\n")  # the diagonal is in another column
+
+
 def test_range_of_cpus_is_bounded(tmp_path: Path) -> None:
     gpus = imported_gpus(tmp_path, TOPOLOGY.replace("4-7", "4-99999999"))
-    assert gpus.devices[2].cpu_affinity == tuple(range(4, 4 + 4097))
+    assert gpus.devices[2].errors["cpu_affinity"] == "4-99999999"
 
 
 def test_matrix_of_one_gpu_has_no_pairs(tmp_path: Path) -> None:

@@ -16,11 +16,24 @@ def test_pip_of_the_target_is_used_unless_it_is_known_to_be_absent() -> None:
     assert install(target(), None, "keras") == f"{PYTHON} -m pip install keras"
 
 
+def test_uv_is_used_for_a_target_without_pip() -> None:
+    found = packages(package("numpy", "2.0"), has_pip=False)
+    assert install(target(), found, "keras") == f"uv pip install --python {PYTHON} keras"
+    assert uninstall(target(), found, "keras") == f"uv pip uninstall --python {PYTHON} keras"
+
+
 def test_without_uv_python_installs_the_pip_that_is_missing() -> None:
     found = replace(packages(replace(package("numpy", "2.0"), installer="uv")), has_uv=False)
     assert install(target(), found, "numpy") == f"{PYTHON} -m pip install numpy"
     bare = replace(found, has_pip=False)
     assert install(target(), bare, "numpy") == f"{PYTHON} -m ensurepip; {PYTHON} -m pip install numpy"
+
+
+def test_python_of_a_distribution_gets_the_option_that_pip_asks_for() -> None:
+    found, system = packages(package("numpy", "2.0")), target(externally_managed=True)
+    option = "--break-system-packages"
+    assert install(system, found, "numpy<2") == f"{PYTHON} -m pip install {option} 'numpy<2'"
+    assert uninstall(system, found, "numpy") == f"{PYTHON} -m pip uninstall -y {option} numpy"
 
 
 def test_path_with_spaces_is_quoted() -> None:
@@ -52,6 +65,11 @@ def test_conda_installs_what_it_owns(requirement: str, spec: str) -> None:
     found = packages(*(replace(package(name, "1.0"), installer="conda") for name in names))
     there = target(environment="conda", prefix="/opt/conda/envs/job")
     assert install(there, found, requirement) == f"conda install --yes --prefix /opt/conda/envs/job {spec}"
+
+
+def test_pip_installs_what_it_owns_in_a_conda_environment() -> None:
+    found = packages(package("tensorflow", "2.21.0"), package("numpy", "2.0"))
+    assert install(target(environment="conda"), found, "numpy<2") == f"{PYTHON} -m pip install 'numpy<2'"
 
 
 def test_conda_removes_what_it_owns() -> None:
@@ -100,6 +118,16 @@ def test_installer_in_a_conda_environment(names: tuple[str, ...], expected: Inst
     assert installer_of(target(environment="conda"), found, *names) == expected
 
 
+def test_installer_without_facts_is_pip() -> None:
+    assert installer_of(None, None, "keras") == "pip"
+
+
+def test_package_that_uv_installed_is_fixed_and_restored_by_uv_next_to_pip() -> None:
+    found = packages(replace(package("keras", "3.6.0"), installer="uv"))
+    assert install(target(), found, "keras>=3.10") == f"uv pip install --python {PYTHON} 'keras>=3.10'"
+    assert restore(target(), found, "keras").commands == (f"uv pip install --python {PYTHON} keras==3.6.0",)
+
+
 @pytest.mark.parametrize(
     ("wanted", "required", "expected"),
     [
@@ -116,6 +144,11 @@ def test_installer_in_a_conda_environment(names: tuple[str, ...], expected: Inst
 def test_requirement_is_narrowed_to_what_other_packages_accept(wanted: str, required: str, expected: str) -> None:
     there = packages(package("tensorflow", "2.15.1", required))
     assert install(target(), there, wanted) == f"{PYTHON} -m pip install {expected}"
+
+
+def test_packages_that_the_command_changes_narrow_nothing() -> None:
+    there = packages(package("tensorflow", "2.15.1", "keras<2.16"))
+    assert install(target(), there, "keras", "tensorflow") == f"{PYTHON} -m pip install keras tensorflow"
 
 
 @cases(

@@ -18,6 +18,10 @@ def test_shell_reads_back_the_value_of_a_variable(value: str) -> None:
     assert shell(f"printf %s {quoted(value)}").stdout == value
 
 
+def test_variable_without_a_value_is_unset() -> None:
+    assert shell(f'export X=1; {set_variable("X", None)}; test -z "${{X+set}}"').returncode == 0
+
+
 @pytest.mark.parametrize(("before", "after"), [("", "/a b"), ("/old", "/a b:/old")])
 def test_folder_is_searched_first(before: str, after: str) -> None:
     command = f'export LD_LIBRARY_PATH={before}; {search_first(["/a b", "/a b"])}; printf %s "$LD_LIBRARY_PATH"'

@@ -74,6 +74,18 @@ def test_facts_are_sorted_one_a_line() -> None:
     assert yaml.safe_load(text)["facts"]["gpus"]["model.NVIDIA H100 80GB HBM3"] == "8"
 
 
+def test_only_the_date_differs_between_two_days() -> None:
+    one, two = text_of(lock()), text_of(lock(recorded="2026-04-02T06:00:00+00:00"))
+    differing = [pair for pair in zip(one.splitlines(), two.splitlines(), strict=True) if pair[0] != pair[1]]
+    assert [first.partition(":")[0] for first, _ in differing] == ["recorded"]
+
+
+def test_order_of_facts_does_not_matter() -> None:
+    whole = lock()
+    turned = {section: dict(reversed(list(facts.items()))) for section, facts in reversed(list(whole.facts.items()))}
+    assert text_of(whole.model_copy(update={"facts": turned})) == text_of(whole)
+
+
 def test_comments_and_line_ends_do_not_break_the_digest() -> None:
     text = text_of(lock())
     assert read(text.replace("facts:\n", "facts:  # seen\n").replace("\n", "\r\n")) == lock()
@@ -102,6 +114,18 @@ def test_untrusted_lock_is_refused(pattern: str, replacement: str, place: str, n
     found = problem(broken)
     assert found.startswith(f"{place}: ")
     assert named in found
+
+
+@cases(("job.lock.yaml", True), ("/x/job.lock.yaml", True), ("old.lock.yaml", False))
+def test_command_records_a_checklist_that_there_is(shown: str, *, is_named: bool) -> None:
+    with pytest.raises(LockError) as caught:
+        loads(text_of(lock()).replace("3.15.1", "3.15.2").encode(), shown)
+    assert ("kdoctor checklist record job" in str(caught.value.hint)) == is_named
+
+
+def test_lock_that_ends_within_a_line_is_incomplete() -> None:
+    text = text_of(lock())
+    assert "'digest'" in problem(text[: text.index("keras: ") + 4])
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"a: b", b"\xff\xfe", b"x" * 600_000])

@@ -6,14 +6,14 @@ import pytest
 from helpers.cases import cases
 from helpers.catalogs import small_catalog
 from helpers.checklist_texts import ONE_CHECK
-from helpers.facts import environment, target
+from helpers.facts import environment, smoke_case, smoke_run, target
 from helpers.locks import RECORDED, lock, node_facts
 from helpers.reports import cpu_report, failure, result
 from kdoctor.checklist.load import load_checklist
 from kdoctor.checklist.resolve import Checklist
 from kdoctor.engine.report import Report, Result
 from kdoctor.lock.document import Accepted, Measure
-from kdoctor.lock.facts import recorded_facts
+from kdoctor.lock.facts import Recorded, recorded_facts
 from kdoctor.lock.record import make_lock, own_lock, reason_not_recordable
 from kdoctor.model import Severity, Status
 
@@ -73,6 +73,36 @@ def test_measure_within_the_previous_range_keeps_its_number(checklist: Checklist
     assert made.measured[name] == near
     assert made.measured[other] == found.measured[other]
     assert "gone/x/final-loss" not in made.measured
+
+
+def test_same_machine_gives_the_same_lock_except_for_the_date(checklist: Checklist) -> None:
+    one = make_lock(checklist, report(GOOD), recorded_facts(node_facts()))
+    later = replace(report(GOOD), started_at="2026-05-01T06:00:00+00:00", duration_s=99.0)
+    two = make_lock(checklist, later, recorded_facts(node_facts()), previous=one)
+    assert two.model_copy(update={"recorded": one.recorded}) == one
+
+
+def test_step_keeps_its_number_unless_the_factor_changes(checklist: Checklist) -> None:
+    name = "smoke.baseline/mirrored/step-seconds"
+    first = make_lock(checklist, report(GOOD), recorded_facts(node_facts()))
+    now = node_facts(smoke_run("smoke.baseline", 8, smoke_case(step_s=0.012)))
+    again = make_lock(checklist, report(GOOD), recorded_facts(now), previous=first)
+    assert again.measured[name] == first.measured[name]
+    strict = make_lock(checklist, report(GOOD), recorded_facts(now, slower=1.5), previous=first)
+    assert strict.measured[name] == Measure(value=0.012, low=0.008, high=0.018)
+
+
+def test_milliseconds_of_a_cpu_step_are_not_a_change(checklist: Checklist) -> None:
+    def recorded(step_s: float, slower: float = 2.0) -> Recorded:
+        case = smoke_case(step_s=step_s)
+        return recorded_facts(node_facts(smoke_run("smoke.baseline", 8, case, devices_kind="cpu")), slower=slower)
+
+    name = "smoke.baseline/mirrored/step-seconds"
+    first = make_lock(checklist, report(GOOD), recorded(0.0066))
+    for step_s in (0.0017, 0.0066, 0.02):
+        assert make_lock(checklist, report(GOOD), recorded(step_s), previous=first).measured == first.measured
+    for again in (recorded(0.03), recorded(0.0066, slower=3.0)):
+        assert make_lock(checklist, report(GOOD), again, previous=first).measured[name] == again.measured[name]
 
 
 def test_lock_for_the_history_has_paths_and_no_variables_of_the_job(checklist: Checklist) -> None:

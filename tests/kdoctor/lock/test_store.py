@@ -26,6 +26,11 @@ def checklist(folder: Path, text: str = ONE_CHECK, name: str = "job.yaml") -> Ch
     return load_checklist(str(path), small_catalog())
 
 
+def test_lock_is_next_to_its_checklist(tmp_path: Path) -> None:
+    assert lock_path(checklist(tmp_path)) == tmp_path / "job.lock.yaml"
+    assert lock_path(checklist(tmp_path, name="other.yml")) == tmp_path / "other.lock.yaml"
+
+
 def test_expectations_ignore_order_and_comments(tmp_path: Path) -> None:
     one = expectations_of(checklist(tmp_path))
     turned = (

@@ -1,12 +1,13 @@
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import pytest
 
 from helpers.facts import gpus, kernel, package
-from helpers.reports import failure, finding
+from helpers.reports import failure, finding, waiver
 from helpers.rollbacks import planned, with_packages
-from kdoctor.engine.report import DecidedStep, Decision, Result
+from kdoctor.engine.report import DecidedStep, Decision, JudgedFinding, Result
 from kdoctor.model import Finding, Remedy
 from kdoctor.rollback.decisions import with_steps
 from kdoctor.rollback.document import RollbackPlan
@@ -43,6 +44,11 @@ def test_investigation_starts_with_the_explanation_of_each_check() -> None:
 
 def test_fixing_forward_takes_each_fix_once() -> None:
     assert [step.commands for step in steps("fix forward")] == FIXES
+
+
+def test_waived_finding_is_not_fixed() -> None:
+    waived = replace(FAILED[0], findings=(JudgedFinding(finding=about("GPU 0"), waiver=waiver("gpu.free")),))
+    assert list(steps("fix forward", [waived])) == []
 
 
 @pytest.mark.parametrize("plan", [None, planned()], ids=["no lock", "no drift"])

@@ -4,9 +4,11 @@ from pathlib import Path
 
 from helpers.cases import cases
 from helpers.facts import package, packages, target
-from helpers.locks import lock
+from helpers.facts.libraries import libraries, library
+from helpers.locks import lock, node_facts
 from helpers.rollbacks import PYTHON, planned, shell, with_packages
-from kdoctor.facts import Package, Packages
+from kdoctor.facts import Package, Packages, Target
+from kdoctor.rollback.installers import read_installation
 
 
 @cases(
@@ -69,6 +71,12 @@ def test_conda_restores_name_version_and_build(tmp_path: Path) -> None:
     assert [shell(command).returncode for command in step.verify] == [1, 0, 1]
 
 
+def test_environment_without_pip_is_restored_by_uv() -> None:
+    now = replace(with_packages(package("keras", "3.6.0"), without="h5py"), has_pip=False)
+    (step,) = planned(now).steps
+    assert step.commands == (f"uv pip install --python {PYTHON} --no-deps h5py==3.14.0 keras==3.15.1",)
+
+
 def test_path_with_a_space_is_quoted() -> None:
     now = with_packages(package("keras", "3.6.0"))
     (step,) = planned(now, target(executable="/opt/my job/bin/python"), to=lock()).steps
@@ -92,6 +100,17 @@ def test_new_environment_is_created_by_the_same_tool_with_all_packages() -> None
     assert step.commands[1].startswith("uv pip install --python /opt/job-python3.11/bin/python --no-deps h5py==3.14.0")
     assert "packages.keras: 3.6.0 -> 3.15.1" in step.restores
     assert "odd==" not in step.commands[1]  # its version was not recorded
+
+
+def test_conda_restores_another_python_in_place() -> None:
+    conda = target(environment="conda", prefix="/opt/c", executable="/opt/c/bin/python")
+    before = lock(conda, replace(packages(), conda=("numpy=2.4.6=py311_1", "python=3.11.7=h0")))
+    now = replace(packages(), conda=("numpy=2.4.6=py312_1", "python=3.12.1=h0"))
+    plan = planned(replace(conda, version="3.12.1"), now, to=before)
+    assert [step.commands for step in plan.steps] == [
+        ("conda install --yes --prefix /opt/c --no-deps numpy=2.4.6=py311_1 python=3.11.7=h0",)
+    ]
+    assert plan.by_hand == ()
 
 
 def test_conda_environment_that_is_gone_is_created_again() -> None:
@@ -130,6 +149,13 @@ def test_environment_of_another_kind_is_restored_manually() -> None:
     assert [text.partition(" ")[0] for text in plan.by_hand] == ["python.environment"]
 
 
+def test_interpreter_is_named_if_its_folder_is_unknown() -> None:
+    (text,) = planned(target(version="3.11.9", prefix="")).by_hand
+    assert PYTHON in text
+    (text,) = planned(target(version="3.11.9", prefix="/opt/job")).by_hand
+    assert PYTHON not in text
+
+
 def test_package_of_pip_is_restored_next_to_those_of_conda() -> None:
     """h5py belongs to conda, by another name of the distribution; ml-dtypes was removed; keras belongs to pip."""
     conda = target(environment="conda", prefix="/opt/c", executable="/opt/c/bin/python")
@@ -156,3 +182,17 @@ def test_environment_of_kdoctor_itself_is_not_changed() -> None:
     assert "--python" in text
     assert plan.again.endswith("--python PATH")
     assert planned(target(stand_in=True)).by_hand == ()
+
+
+@cases(
+    ("/opt/job/lib/libnccl.so.2", None, False), ("/usr/lib/libnccl.so.2", None, True), ("/usr/lib/x", "nvidia", False)
+)
+def test_library_is_of_the_system_if_it_is_outside_the_environment(
+    path: str,
+    package_name: str | None,
+    outside: bool,  # noqa: FBT001
+) -> None:
+    facts = node_facts(libraries(library("nccl", path=path, package=package_name)))
+    assert ("nccl" in read_installation(facts).outside) is outside
+    del facts[Target]
+    assert ("nccl" in read_installation(facts).outside) is (package_name is None)

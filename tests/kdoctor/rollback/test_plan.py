@@ -5,7 +5,7 @@ import pytest
 
 from helpers.facts import environment, gpus, host, keras, kernel, package, packages
 from helpers.facts.libraries import libraries, library, missing, no_libraries
-from helpers.locks import lock, node_facts
+from helpers.locks import RECORDED, lock, node_facts
 from helpers.rollbacks import planned, with_packages
 from kdoctor.facts import Libraries, Packages, Target, Unavailable
 from kdoctor.lock.facts import recorded_facts
@@ -14,6 +14,13 @@ from kdoctor.rollback.plan import plan_rollback
 from kdoctor.rollback.render import as_script, as_text
 
 IMAGES = {"container": "none", "os_release": "Ubuntu 24.04.2 LTS", "image_from": "KDOCTOR_IMAGE"}
+
+
+def test_no_drift_gives_an_empty_plan() -> None:
+    plan = planned()
+    assert plan.is_empty
+    assert (plan.lock, plan.recorded, plan.unread, plan.caution) == ("job.lock.yaml", RECORDED, (), None)
+    assert [line for line in as_text(plan).splitlines() if line.startswith(("1.", "   "))] == [f"   {plan.again}"]
 
 
 def test_lock_of_another_environment_gives_a_caution() -> None:
@@ -66,6 +73,12 @@ def test_caution_begins_above_half_of_the_packages(known: int, unknown: int, cau
     others = [package(f"other{number}") for number in range(unknown)]
     plan = planned(packages(*packages().installed[:known], *others))
     assert (plan.caution is not None) is cautious
+
+
+def test_lock_without_packages_gives_no_caution() -> None:
+    whole = lock()
+    facts = {name: facts for name, facts in whole.facts.items() if name != "packages"}
+    assert planned(to=whole.model_copy(update={"facts": facts})).caution is None
 
 
 def test_what_could_not_be_compared_is_listed() -> None:

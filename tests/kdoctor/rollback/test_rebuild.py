@@ -71,6 +71,11 @@ def test_failed_step_is_reported_with_its_last_lines(failing: int, tmp_path: Pat
     assert len(ends) == 1 - failing
 
 
+def test_output_is_shown_if_the_installer_wrote_no_errors(tmp_path: Path) -> None:
+    with pytest.raises(RebuildError, match="no space left"):
+        rebuild(lock(), "/opt/python", tmp_path, lambda _: end(1, chatter="no space left\n"))
+
+
 def test_timeout_is_reported_with_its_seconds(tmp_path: Path) -> None:
     with pytest.raises(RebuildError, match="9 s"):
         rebuild(lock(), "/opt/python", tmp_path, lambda _: end(1, timed_out=True))

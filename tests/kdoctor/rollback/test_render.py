@@ -40,6 +40,11 @@ def test_text_has_every_command_on_a_line_to_paste(screen: SnapshotAssertion) ->
     assert text == screen
 
 
+def test_new_environment_is_not_checked_with_the_old_interpreter() -> None:
+    plan = planned(target(version="3.12.1"))
+    assert plan.again == "kdoctor check --checklist job.yaml"
+
+
 def test_json_has_every_step() -> None:
     document = json.loads(planned(*EVERYTHING).to_json())
     assert document["schema"] == "kdoctor/rollback/v1"

@@ -10,6 +10,12 @@ from kdoctor.rollback.installers import read_installation
 from kdoctor.rollback.plan import plan_rollback
 
 
+def test_variables_are_set_and_unset_as_recorded() -> None:
+    (step,) = planned(environment(NCCL_P2P_DISABLE="1"), to=lock(environment(NCCL_DEBUG="WARN it's"))).steps
+    assert step.commands == ("export NCCL_DEBUG='WARN it'\"'\"'s'", "unset NCCL_P2P_DISABLE")
+    assert step.in_shell
+
+
 def test_withheld_value_is_restored_manually() -> None:
     plan = planned(environment(), to=lock(environment(LD_LIBRARY_PATH="/opt/cuda/lib64")))
     assert plan.steps == ()

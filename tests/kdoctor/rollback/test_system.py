@@ -38,6 +38,12 @@ def test_driver_needs_root_and_a_reboot_and_comes_last(os_release: str, commands
     assert "grep -F 580.105.08 /proc/driver/nvidia/version" in last.verify
 
 
+def test_dnf_downgrades_a_newer_driver() -> None:
+    system = host(os_release="Rocky Linux 9.5 (Blue Onyx)")
+    (step,) = planned(gpus(driver_version="590.44.01"), kernel(version="590.44.01"), system, to=lock(system)).steps
+    assert step.commands[0].startswith("sudo dnf downgrade 'nvidia-driver*-580.105.08*' ")
+
+
 IMAGE = "registry.example/train:7"
 
 
@@ -148,6 +154,23 @@ def test_library_with_an_odd_name_is_restored_manually() -> None:
     before = lock()
     odd = before.model_copy(update={"facts": {**before.facts, "libraries": {"a(b": "1"}}})
     assert "libraries.a(b: nothing -> 1" in planned(libraries(), to=odd).by_hand[0]
+
+
+@cases(
+    ("apptainer", 'test "${APPTAINER_CONTAINER##*/}" = train:7'), ("docker", f'test "${{KDOCTOR_IMAGE-}}" = {IMAGE}')
+)
+def test_image_is_verified_by_what_its_engine_sets(engine: str, verify: str) -> None:
+    before, now = (host(container=engine, image=name, image_from="KDOCTOR_IMAGE") for name in (IMAGE, "x:8"))
+    assert planned(now, to=lock(before)).steps[0].verify == (verify,)
+
+
+def test_driver_is_restored_by_the_version_of_its_module_if_nvml_was_not_read() -> None:
+    system, drifted = (
+        host(os_release="Ubuntu 24.04.2 LTS"),
+        (gpus(driver_version="575.57.08"), kernel(version="575.57.08")),
+    )
+    (step,) = planned(*drifted, system, to=lock(system, gpus(driver_version=None))).steps
+    assert "grep -F 580.105.08 /proc/driver/nvidia/version" in step.verify
 
 
 def test_driver_without_a_recorded_version_is_restored_manually() -> None:

@@ -39,6 +39,14 @@ def test_variables_are_restored_except_withheld_ones_and_those_of_one_job() -> N
     assert environ == {"HOME": "/root", "NCCL_DEBUG": "WARN", "LD_LIBRARY_PATH": "/x", "SLURM_JOB_ID": "7"}
 
 
+def test_trainings_of_the_checklist_are_kept(catalog: Catalog) -> None:
+    own = load_checklist("cpu-smoke", catalog)
+    quick = [entry for entry in own.scenarios if entry.scenario.tier == "quick"]
+    assert quick
+    chosen, _ = for_environment(own, catalog)
+    assert [entry for entry in chosen.scenarios if entry.scenario.tier == "quick"] == quick
+
+
 def test_trainings_of_the_catalog_use_two_replicas(tmp_path: Path, catalog: Catalog) -> None:
     chosen, _ = for_environment(read(tmp_path, catalog, untrained("versions.runtime-expected")), catalog)
     assert {entry.replicas for entry in chosen.scenarios} == {2}

@@ -37,10 +37,20 @@ def pci_of(*devices: Gpu, acs: int | None = 0, iommu: str | None = None) -> PciD
 TWO = (healthy.gpu(0, virtualization_mode="none"), healthy.gpu(1, virtualization_mode="none"))
 
 
+def test_nvlink_uses_nccl() -> None:
+    advice = advice_for(*TWO, nvlinks=4)
+    assert advice.cross_device_ops == "NcclAllReduce"
+    assert advice.environment == ()
+
+
 def test_links_of_one_pair_connect_not_all() -> None:
     three = (*TWO, healthy.gpu(2, virtualization_mode="none"))
     assert "connect all pairs" in advice_for(*three, nvlinks=4).why
     assert "NVLink" not in advice_for(*three, bridged=4).why
+
+
+def test_eight_gpus_fall_back_to_hierarchical_copy() -> None:
+    assert advice_for(*map(healthy.gpu, range(8)), nvlinks=12).fallback == "HierarchicalCopyAllReduce"
 
 
 def test_plain_pcie_uses_nccl_with_peer_access() -> None:

@@ -49,6 +49,13 @@ def test_gpu_on_narrow_link_is_not_chosen() -> None:
     assert choose(layout, 3).cost == pytest.approx(1 / 16)
 
 
+def test_slower_end_of_an_nvlink_counts() -> None:
+    slow = healthy.gpu(1, nvlinks=healthy.nvlinks(speed_gbs=20.0))
+    pair = GpuPair(first=0, second=1, level="SYS", nvlinks=2)
+    layout = read_layout(Gpus(state="ready", count=2, devices=(healthy.gpu(0), slow), pairs=(pair,)), None)
+    assert layout.link(0, 1).gbs == 2 * 20.0
+
+
 def test_lost_gpu_is_never_chosen() -> None:
     lost = healthy.gpu(0, errors={"name": "NVML_ERROR_GPU_IS_LOST"})
     devices = (lost, healthy.gpu(1), healthy.gpu(2))

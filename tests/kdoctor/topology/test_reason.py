@@ -43,6 +43,11 @@ def test_nothing_is_claimed_where_all_pairs_are_unknown(replicas: int) -> None:
     assert (f"any {replicas} GPUs are a guess" in text) == (replicas < 8)
 
 
+def test_recording_names_what_to_add() -> None:
+    assert "nvidia-smi topo -m" in why(machine({}, *gpus(4)), 2, is_recorded=True)
+    assert "nvidia-smi topo -m" not in why(machine({}, *gpus(4)), 2)
+
+
 def test_some_unknown_pairs_are_counted() -> None:
     known = {(0, 1): "PIX", (0, 2): "SYS", (1, 2): "SYS"}
     layout = machine(known, *gpus(4))  # GPU 3 is unknown to the other three
@@ -51,6 +56,10 @@ def test_some_unknown_pairs_are_counted() -> None:
     assert "3 of the 6 pairs" in two
     assert "3 of these 6 pairs" in four
     assert "No other" not in two + four
+
+
+def test_one_unknown_pair_is_singular() -> None:
+    assert "1 of the 3 pairs of this machine is unknown" in why(machine({(0, 1): "PIX", (0, 2): "SYS"}, *gpus(3)), 2)
 
 
 def test_equal_pairs_are_one_statement() -> None:
@@ -72,6 +81,10 @@ def test_slower_pair_is_compared_with_best() -> None:
     assert "best link here" in why(machine(levels, *gpus(4)), 2)
 
 
+def test_single_pair_is_not_called_the_best() -> None:
+    assert why(machine({(0, 1): "SYS"}, *gpus(2)), 2).startswith("The only pair is SYS")
+
+
 def test_single_gpus() -> None:
     assert why(machine({}, *gpus(1)), 1) == "The only GPU."
     lost = healthy.gpu(0, errors={"name": "NVML_ERROR_GPU_IS_LOST"})
@@ -81,6 +94,11 @@ def test_single_gpus() -> None:
     assert "without a narrowed" in why(machine({}, narrow[0], gpus(2)[1]), 1)
 
 
+def test_mig_is_counted() -> None:
+    devices = (healthy.gpu(0, mig_mode=True), healthy.gpu(1))
+    assert why(machine({(0, 1): "PIX"}, *devices), 2).startswith("1 of these GPUs is in MIG mode")
+
+
 def test_gpus_in_use_are_counted_if_there_are_not_enough_others() -> None:
     devices = (healthy.gpu(0, memory_used_bytes=40 * 2**30), *gpus(3)[1:])
     text = why(machine({(0, 1): "PIX", (0, 2): "SYS", (1, 2): "SYS"}, *devices), 3)
@@ -88,6 +106,11 @@ def test_gpus_in_use_are_counted_if_there_are_not_enough_others() -> None:
     assert "NUMA" in text
     assert "in use" not in why(machine({(1, 2): "PIX"}, *devices), 2)
     assert why(machine({}, devices[0]), 1).endswith("usable. The only GPU.")
+
+
+def test_lost_gpus_are_named() -> None:
+    layout = machine({}, healthy.gpu(0, errors={"name": "NVML_ERROR_GPU_IS_LOST"}), *gpus(3)[1:])
+    assert "(lost): GPU 0\n" in write_topology(layout, (), [])
 
 
 def test_label_counts_the_links_that_are_active() -> None:

@@ -15,6 +15,7 @@ from kdoctor_diagnose.report.sections import notes
 
 REDUCE = ("psum", "jax/_src/lax/parallel.py", 120), ("main", "train.py", 80), ("<module>", "train.py", 120)
 LOAD = ("read", "ssl.py", 1307), ("__getitem__", "loader.py", 44), ("<module>", "train.py", 120)
+SAVE = ("write", "h5py/files.py", 7), ("save_weights", "train.py", 90), ("<module>", "train.py", 120)
 Stack = tuple[tuple[str, str, int], ...]
 
 
@@ -50,15 +51,16 @@ def looks(diagnosis: Diagnosis) -> list[str]:
 
 
 def test_late_process_is_named_in_dumps_of_py_spy_and_of_faulthandler() -> None:
-    spied = of(*(py_spy(100 + rank, LOAD if rank == 3 else REDUCE) for rank in range(8)))
-    timed = of("".join(faults(rank, LOAD if rank == 3 else REDUCE) for rank in range(8)))
+    stacks = [{3: LOAD, 5: SAVE}.get(rank, REDUCE) for rank in range(8)]
+    spied = of(*(py_spy(100 + rank, stack) for rank, stack in enumerate(stacks)))
+    timed = of("".join(faults(rank, stack) for rank, stack in enumerate(stacks)))
     for diagnosis in (spied, timed):
-        assert found(diagnosis) == [("collective", ["0", "1", "2", "4", "5", "6", "7"]), ("data", ["3"])]
+        assert found(diagnosis) == [("collective", list("012467")), ("data", ["3"]), ("saving", ["5"])]
         assert diagnosis.stacks[0].program == "train.py:80"
         assert diagnosis.stacks[1].frame == "__getitem__ (loader.py:44)"
         assert diagnosis.conclusion == "not-recognised"
-        assert len(looks(diagnosis)) == 1
-        assert "rank 3" in looks(diagnosis)[0]
+        (look,) = looks(diagnosis)
+        assert "rank 3 and rank 5" in look
         assert all("loader.py:44" in render(diagnosis, name) for name in FORMATS)
 
 

@@ -30,6 +30,8 @@ FRAMES = (b'  File "a.py", line 3, in <module>', b"    f()", b"    ^^^")
     (f"mine.Late    {TITLE[:-1]}", [b"Cell In[3], line 1", b"----> 1 f()", b"other.Late: y", b"mine.Late: x"], 3),
     (TITLE, [*FRAMES], None),
     (TITLE, [*FRAMES, b"Epoch 1/2", b"mine.Late: x"], None),
+    (TITLE, [b"  " + b"x" * 120, b"wrapped", b"mine.Late: x"], 2),
+    (TITLE, [b"  " + b"x" * 120, b"  " + b"x" * 80, b"Epoch 1/2", b"mine.Late: x"], None),
     (TITLE, [b"  File x"] * 500 + [b"mine.Late: x"], None),
 )
 def test_exception_is_the_first_line_that_is_not_a_frame(title: str, lines: list[bytes], place: int | None) -> None:

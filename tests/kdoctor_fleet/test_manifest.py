@@ -57,6 +57,13 @@ def test_job_has_a_pod_on_each_of_so_many_nodes() -> None:
     assert pod["activeDeadlineSeconds"] < spec["activeDeadlineSeconds"]
 
 
+@cases(60, 119, 120, 1800)
+def test_kdoctor_ends_before_its_pod_is_ended(limit_s: int) -> None:
+    pod = pod_of(manifest("--node-timeout", str(limit_s)))
+    words = shlex.split(pod["containers"][0]["command"][2])
+    assert limit_s // 2 <= int(words[words.index("--timeout") + 1]) < pod["activeDeadlineSeconds"] == limit_s
+
+
 def test_cronjob_has_a_schedule_and_daemonset_takes_no_gpu() -> None:
     assert manifest("--kind", "cronjob", "--schedule", "5 4 * * 0")["spec"]["schedule"] == "5 4 * * 0"
     pod = pod_of(manifest("--kind", "daemonset", "--every", "600", "--runtime-class", "nvidia"))

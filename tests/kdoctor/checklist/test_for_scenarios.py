@@ -60,18 +60,19 @@ def test_checklist_has_every_check_of_its_scenarios(catalog: Catalog) -> None:
     assert not checklist.assumptions.expects_gpus
 
 
-def test_parameter_of_a_check_is_a_setting_of_its_scenario(catalog: Catalog) -> None:
+@cases((600.0, 600.0 - HOT_S), (HOT_S / 2, 0.0))
+def test_parameter_of_a_check_is_a_setting_of_its_scenario(catalog: Catalog, hot_s: float, more_s: float) -> None:
     scenario = catalog.scenarios["smoke.same-bits"]
     checklist = checklist_of(catalog, [scenario], "smoke-chosen", replicas=2)
     planned = plan(checklist, catalog)
     (usual,) = scenarios_to_run(checklist, planned)
     assert usual.scenario == scenario
-    longer = [
-        replace(entry, parameters={"hot_s": 600.0}) if entry.check.id == scenario.id else entry for entry in planned
+    changed = [
+        replace(entry, parameters={"hot_s": hot_s}) if entry.check.id == scenario.id else entry for entry in planned
     ]
-    (running,) = scenarios_to_run(checklist, longer)
-    assert dict(running.scenario.settings) == {"hot_s": 600.0}
-    assert running.scenario.deadline_s == scenario.deadline_s + 600.0 - HOT_S
+    (running,) = scenarios_to_run(checklist, changed)
+    assert dict(running.scenario.settings) == {"hot_s": hot_s}
+    assert running.scenario.deadline_s == scenario.deadline_s + more_s
 
 
 def test_added_scenario_trains_on_the_devices_of_the_others(catalog: Catalog) -> None:

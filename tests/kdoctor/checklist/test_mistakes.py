@@ -192,8 +192,14 @@ SCENARIO = HEAD + "checks: [{id: smoke.baseline}]\nscenarios:\n  - "
         "7:32",
         ["smoke.baseline", "baseline", "edge-case"],
     ),
-    ("{id: smoke.baseline, kind: baseline, replicas: gpu, expect: x}", "7:52", ["replicas", "gpus", "gpu", "1", "64"]),
-    ("{id: smoke.baseline, kind: baseline, replicas: true, expect: x}", "7:52", ["replicas", "gpus", "1", "64"]),
+    *(
+        (
+            f"{{id: smoke.baseline, kind: baseline, replicas: {value}, expect: x}}",
+            "7:52",
+            ["replicas", "gpus", "1", "64"],
+        )
+        for value in ("gpu", "true", "0", "65")
+    ),
     (
         "{id: smoke.baseline, kind: baseline, strategy: miror, replicas: 2, expect: x}",
         "7:52",

@@ -1,5 +1,11 @@
 """What distributed Keras does, as text."""
 
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+from packaging.version import Version
+
 from helpers.cases import cases
 from helpers.matrices import SOURCE, release, small_matrix
 from kdoctor.matrix.keras import KerasFeature, KerasRelease, KnownFeature, MeasuredFeature
@@ -54,13 +60,23 @@ def test_features_that_checks_judge(checks: list[str], features: list[str]) -> N
 def test_spans_are_by_package_and_feature() -> None:
     found = [(span.package, span.releases, span.observed) for span in spans(MATRIX, "c/loss")]
     assert found == [("keras", ("3.10.0",), "as in 3.10.0"), ("tf_keras", ("2.0.0",), "as in 2.0.0")]
-    rows = (row("c/loss", "3.10.0", "3.9.0"), row("c/loss", "3.2.0"), row("c/loss", "3.9.0", result="right"))
-    split = spans(small_matrix(keras_features=rows), "c/loss")
-    assert [(span.releases, span.result, span.observed) for span in split] == [
-        (("3.2.0",), "wrong", "as in 3.2.0"),
-        (("3.9.0",), "right", "as in 3.9.0"),
-        (("3.10.0",), "wrong", "as in 3.9.0"),
-    ]
+
+
+RESULTS = st.dictionaries(
+    st.integers(0, 30).map("3.{}.0".format), st.tuples(st.sampled_from(["wrong", "right", "hangs"]), st.booleans())
+)
+
+
+@given(RESULTS)
+def test_span_is_of_neighbours_with_one_result_and_shows_the_newest(found: dict[str, tuple[str, bool]]) -> None:
+    groups = {key: [release for release, its in found.items() if its == key] for key in found.values()}
+    rows = tuple(row("c/loss", *releases, result=key[0]) for key, releases in groups.items())
+    split = list(spans(small_matrix(keras_features=rows), "c/loss"))
+    assert [release for span in split for release in span.releases] == sorted(found, key=Version)
+    assert all(one.result != other.result for one, other in pairwise(split))
+    for span in split:
+        assert {found[release][0] for release in span.releases} == {span.result}
+        assert span.observed == f"as in {groups[found[span.releases[-1]]][-1]}"
 
 
 @cases(

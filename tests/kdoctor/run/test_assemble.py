@@ -11,7 +11,7 @@ import pytest
 import kdoctor
 from helpers.checklist_texts import WITHOUT_TRAININGS
 from helpers.command import kdoctor as run_kdoctor
-from helpers.facts import cpu_host, environment, gpus, package, packages
+from helpers.facts import cpu_host, environment, gpu, gpus, package, packages
 from helpers.judging import TODAY
 from kdoctor.catalog.load import load_catalog
 from kdoctor.checklist.resolve import Checklist
@@ -113,6 +113,9 @@ def test_history_gives_the_start_and_findings_of_the_last_passing_run(
 
 def test_gpus_of_a_job_are_in_its_order() -> None:
     assert visible_gpus(fact_table(gpus(3), environment(CUDA_VISIBLE_DEVICES="2,0"))) == (2, 0)
+    for other in range(3):
+        devices = (gpu(index, numbered=index != other) for index in range(3))
+        assert visible_gpus(fact_table(gpus(3, *devices), environment())) == ()
 
 
 def test_plan_without_checks_is_inconclusive() -> None:

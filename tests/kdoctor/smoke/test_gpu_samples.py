@@ -1,13 +1,20 @@
 """Summaries of samples are correct, and their size does not depend on the number of samples."""
 
+import itertools
 import json
+from collections.abc import Callable
 from dataclasses import asdict
+from types import SimpleNamespace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.cases import cases
 from kdoctor.facts import Spread
+from kdoctor.probes.probe import Context
+from kdoctor.probes.process.child import Children
+from kdoctor.smoke import gpu_sampler
 from kdoctor.smoke.gpu_samples import MOST_POINTS, CaseNow, GpuTally
 
 numbers = st.lists(st.integers(0, 100), min_size=1, max_size=400)
@@ -82,6 +89,27 @@ def test_before_and_during_are_separate() -> None:
     facts = found.facts(106.0)
     assert (facts.before.samples, facts.during.samples) == (2, 1)
     assert facts.before.temperature_c == Spread(low=30, mean=30.5, high=31)
+
+
+@given(st.lists(st.floats(0.0, 2.0), min_size=1))
+def test_reading_counts_from_when_it_began(took: list[float]) -> None:
+    """It may wait for the driver, and arrive when the next case has begun."""
+    clock, sent = itertools.count(100), list[Callable[[object], None]]()
+
+    def child(*_: object, on_record: Callable[[object], None], **__: object) -> object:
+        sent.append(on_record)
+        return SimpleNamespace(ended=None, failure=None)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gpu_sampler, "BackgroundProcess", child)
+        patch.setattr(gpu_sampler, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
+        sampler = gpu_sampler.Sampler(Context(python="", chosen_by="", environ={}, children=Children()), deadline_s=1.0)
+        for number, took_s in enumerate(took):
+            sampler.enter("s", str(number), alone=True)
+            sent[0]({"gpu": 0, "sample": {"memory_used_bytes": 5}, "errors": {}, "took_s": took_s})
+        (gpu,) = sampler.facts().gpus
+    # A second passes between the beginning of a case and the arrival of its reading.
+    assert [one.case for one in gpu.cases] == [str(number) for number, took_s in enumerate(took) if took_s <= 1.0]
 
 
 @cases(

@@ -99,8 +99,10 @@ def test_output_of_native_code_does_not_corrupt_the_records(tmp_path: Path) -> N
 
 
 def test_crash_does_not_affect_other_cases(tmp_path: Path) -> None:
-    fake = smoke.scenario(tmp_path, crash="import os\nos.abort()", good="case.note(replicas=1)")
-    assert [case.outcome for case in smoke.run(fake).cases] == ["died", "trained"]
+    abort = "import os\nos.abort()"
+    run = smoke.run(smoke.scenario(tmp_path, first=abort, good="case.note(gpus_seen=2)", last=abort), parallel=1)
+    assert [case.outcome for case in run.cases] == ["died", "trained", "died"]
+    assert run.gpus_seen == 2
 
 
 def test_invalid_facts_fail_their_case(tmp_path: Path) -> None:

@@ -191,6 +191,11 @@ test_xla_files = table(
     ),
     # It is explained only if its wheel is missing, too.
     fails(libraries(missing("cudart"), xla_files=(PTXAS,)), installed(), explained_by=[CUDA_LIBRARIES]),
+    fails(
+        libraries(missing("cudart"), xla_files=(PTXAS,)),
+        installed(("nvidia-cuda-nvcc-cu12", "12.5.82")),
+        explained_by=[""],
+    ),
     skips(no_libraries(), reason=NOTE),
     unknown(libraries(xla_files=()), reason="libdevice and ptxas: they were not looked for"),
     given=NODE,

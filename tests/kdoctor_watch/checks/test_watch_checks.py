@@ -6,17 +6,21 @@ from typing import Any
 from helpers.facts import bus_id
 from helpers.kdoctor_watch.facts import BUSY, watched
 from helpers.rows import fails, passes, skips, table, unknown
+from kdoctor.catalog.load import load_catalog
 from kdoctor.facts import BitDifference, EventTime, GpuSampling, GpuSeries, GpuUse, KernelLog, SampledGpu
 from kdoctor.facts.gpus import EVENT_HW_THERMAL_SLOWDOWN
-from kdoctor.model import Severity
+from kdoctor.model import Severity, Status
 from kdoctor.probes.kernel_log import parse_log
+from kdoctor.testing import compute_check
 from kdoctor_watch.facts import (
     NotFinite,
     ReplicaDifference,
     Stall,
     Watched,
+    WatchedBits,
     WatchedInput,
     WatchedMemory,
+    WatchedReplicas,
     WatchedSteps,
     WatchedValues,
 )
@@ -28,6 +32,21 @@ DIFFERENCE = ReplicaDifference(
     largest=0.25,
 )  # fmt: skip
 ON_REPLICA_1 = "dense/kernel on replica 1 (GPU:1)"
+
+
+def test_training_of_which_nothing_was_stated_passes_nothing() -> None:
+    nothing = Watched(
+        seconds=100,
+        steps=WatchedSteps(steps=0),
+        values=WatchedValues(),
+        replicas=WatchedReplicas(replicas=2),
+        input=WatchedInput(),
+        bits=WatchedBits(every_s=60),
+    )
+    checks = [check for check in load_catalog().checks.values() if check.family == "watch"]
+    results = {check.id: compute_check(check, nothing).status for check in checks}
+    assert len(results) > 8
+    assert Status.PASS not in results.values(), results
 
 
 def replicas(**changes: Any) -> Watched:

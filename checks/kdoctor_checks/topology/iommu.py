@@ -1,7 +1,7 @@
 from collections.abc import Iterator
 
 from kdoctor.check import check
-from kdoctor.facts import Gpus, Kernel, PciDevice, PciDevices
+from kdoctor.facts import TRANSLATED, Gpus, Kernel, PciDevice, PciDevices
 from kdoctor.model import Evidence, Finding, NotApplicable, Outcome, Remedy, Rollback, Severity, Unjudged
 from kdoctor_checks._gpus import DRIVER, RESPONDING, lost_addresses, subjects
 from kdoctor_checks._kernel_log import log_subject
@@ -20,7 +20,6 @@ NO_PASS_THROUGH = Rollback.to(
     "sudo update-grub",
     "sudo reboot",
 )
-_TRANSLATES = ("DMA", "DMA-FQ", "blocked")
 
 
 @check("topology.iommu", severity=Severity.WARNING, needs_gpus=True, requires=DRIVER)
@@ -54,7 +53,7 @@ def iommu(pci: PciDevices, kernel: Kernel, gpus: Gpus) -> Iterator[Outcome]:
 
 
 def _judge(subject: str, device: PciDevice, kernel: Kernel, *, uses: bool | None) -> Outcome:
-    if device.iommu_type in _TRANSLATES:
+    if device.iommu_type in TRANSLATED:
         group = f"IOMMU group {device.iommu_group}, type {device.iommu_type}"
         if uses:
             return _finding(subject, group, device.iommu_type, kernel)

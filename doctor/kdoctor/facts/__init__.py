@@ -28,7 +28,7 @@ from kdoctor.facts.libraries import (
 )
 from kdoctor.facts.node import Launcher, Node
 from kdoctor.facts.packages import TENSORFLOWS, Package, PackageFault, Packages, canonical_name
-from kdoctor.facts.pci import PciBridge, PciDevice, PciDevices, PciFunction, link_gbs, link_generation
+from kdoctor.facts.pci import TRANSLATED, PciBridge, PciDevice, PciDevices, PciFunction, link_gbs, link_generation
 from kdoctor.facts.sampling import CaseUse, EventTime, GpuSampling, GpuSeries, GpuUse, SampledGpu, Spread
 from kdoctor.facts.smoke import (
     BitDifference,
@@ -45,11 +45,11 @@ from kdoctor.facts.target import EnvironmentKind, Target
 from kdoctor.facts.tensorflow import KerasChoice, TensorFlowBuild
 
 __all__ = [
-    "LIBRARY_NAMES", "TENSORFLOWS", "BitDifference", "CaseOutcome", "CaseUse", "DeviceNode", "Disk", "Environment",
-    "EnvironmentKind", "EventTime", "FabricState", "FactGroup", "Facts", "FrameworkLibrary", "Gpu", "GpuPair",
-    "GpuProcess", "GpuSampling", "GpuSeries", "GpuUse", "Gpus", "Host", "KerasChoice", "Kernel", "KernelDriver",
-    "KernelLog", "KernelLogEvent", "KernelLogKind", "Launcher", "Libraries", "Library", "LibraryCopy", "Node",
-    "NotCollected", "NumaNode", "NvLink", "NvmlState", "P2pStatus", "Package", "PackageFault", "Packages",
+    "LIBRARY_NAMES", "TENSORFLOWS", "TRANSLATED", "BitDifference", "CaseOutcome", "CaseUse", "DeviceNode", "Disk",
+    "Environment", "EnvironmentKind", "EventTime", "FabricState", "FactGroup", "Facts", "FrameworkLibrary", "Gpu",
+    "GpuPair", "GpuProcess", "GpuSampling", "GpuSeries", "GpuUse", "Gpus", "Host", "KerasChoice", "Kernel",
+    "KernelDriver", "KernelLog", "KernelLogEvent", "KernelLogKind", "Launcher", "Libraries", "Library", "LibraryCopy",
+    "Node", "NotCollected", "NumaNode", "NvLink", "NvmlState", "P2pStatus", "Package", "PackageFault", "Packages",
     "PairOutcome", "PciBridge", "PciDevice", "PciDevices", "PciFunction", "RecoveryAction", "ResourceLimit",
     "SampledGpu", "SearchPlace", "SkippedFile", "SmokeCase", "SmokePair", "SmokeRun", "SmokeRuns", "SmokeWorker",
     "Spread", "Target", "TensorFlowBuild", "TopologyLevel", "Unavailable", "Weights", "XlaFile", "canonical_name",

@@ -22,6 +22,8 @@ _REDIRECTS = ACS_REQUEST_REDIRECT | ACS_COMPLETION_REDIRECT | ACS_UPSTREAM_FORWA
 IommuType = Literal["identity", "DMA", "DMA-FQ", "unmanaged", "blocked"]
 """The translation of a device's addresses: one to one; translated (strictly, or with a flush queue); by user space;
 none, because all access is blocked."""
+TRANSLATED: tuple[IommuType, ...] = ("DMA", "DMA-FQ", "blocked")
+"""Types with which peers do not reach a device's memory at its addresses."""
 
 _GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6, 128.0: 7}
 

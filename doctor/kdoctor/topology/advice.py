@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Literal
 
+from kdoctor.facts.pci import TRANSLATED
 from kdoctor.records import record
 from kdoctor.topology.choice import Choice
 from kdoctor.topology.layout import Layout, Place
@@ -89,6 +90,6 @@ def _peer_trouble(places: Sequence[Place]) -> str | None:
         redirecting = next((bridge.bus_id for bridge in bridges if bridge.acs_redirects), None)
         if redirecting:
             return f"ACS on {redirecting} redirects the peer traffic of {place.gpu.subject}"
-        if place.device and place.device.iommu_type in ("DMA", "DMA-FQ"):
+        if place.device and place.device.iommu_type in TRANSLATED:
             return f"the IOMMU translates the addresses of {place.gpu.subject}"
     return None

@@ -221,7 +221,10 @@ def test_show_prints_waived_failure_and_policy(tmp_path: Path, screen: SnapshotA
     )
     run = replace(a_run(failed=False), results=(judged, result("gpu.count-expected")))
     with opened(history(tmp_path, run), create=False) as connection:
-        assert render.show_run(read.report_of(connection, 1)) == screen
+        report = read.report_of(connection, 1)
+    assert render.show_run(report) == screen
+    report["results"][0]["findings"][0]["waiver"]["expired"] = True
+    assert "Waived" not in render.show_run(report)
 
 
 def test_missing_run_names_the_existing_ones(tmp_path: Path) -> None:

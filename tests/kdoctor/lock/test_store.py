@@ -50,8 +50,9 @@ def test_missing_lock_is_an_error_only_if_named(tmp_path: Path) -> None:
 def test_lock_of_another_checklist_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "job.lock.yaml"
     write_lock(path, lock(checklist="other"), None)
-    with pytest.raises(LockError, match=r"'other'.*'job'"):
-        load_lock(checklist(tmp_path))
+    for named in (None, path):
+        with pytest.raises(LockError, match=r"'other'.*'job'"):
+            load_lock(checklist(tmp_path), named)
 
 
 def test_dangling_link_is_an_error(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def unavailable(root: Path) -> str:
 
 
 def test_gpu_is_read_from_sysfs(tmp_path: Path) -> None:
-    add_pci_device(tmp_path, "0000:19:00.0", current_link_speed="16.0 GT/s PCIe", current_link_width="8", numa_node="1")
+    add_pci_device(tmp_path, "0000:19:00.0", current_link_speed="16.0 GT/s PCIe", current_link_width="8", numa_node="0")
     assert read(tmp_path).devices == (
         PciDevice(
             bus_id="0000:19:00.0",
@@ -34,7 +34,7 @@ def test_gpu_is_read_from_sysfs(tmp_path: Path) -> None:
             link_speed_max="32.0 GT/s PCIe",
             link_width=8,
             link_width_max=16,
-            numa_node=1,
+            numa_node=0,
             aer_counted=False,
         ),
     )

@@ -71,8 +71,8 @@ def test_scope_names_the_narrowing_options(options: dict[str, Any], scope: str) 
 
 
 def test_options_that_change_what_is_asked_are_named_with_the_checklist() -> None:
-    options = RunOptions(checklist="cpu-smoke", gpus=0, fail_on=Severity.WARNING, allow_unknown=True, use_lock=False)
-    assert options.plan(load_catalog()).asked.options == "--gpus 0 --fail-on warning --allow-unknown"
+    options = RunOptions(checklist="cpu-smoke", gpus=0, fail_on=Severity.INFO, allow_unknown=True, use_lock=False)
+    assert options.plan(load_catalog()).asked.options == "--gpus 0 --fail-on info --allow-unknown"
 
 
 @cases(("multi-gpu-keras", 0, "left out"), ("multi-gpu-keras", 8, ""), ("cpu-smoke", 0, ""), ("cpu-smoke", None, ""))

@@ -65,7 +65,7 @@ def test_acs_above_gpu_disables_peer_access() -> None:
 
 
 def test_iommu_translation_disables_peer_access_except_in_virtual_machine() -> None:
-    assert advice_for(*TWO, pci=pci_of(*TWO, iommu="DMA")).environment == ("NCCL_P2P_DISABLE=1",)
+    assert advice_for(*TWO, pci=pci_of(*TWO, iommu="DMA-FQ")).environment == ("NCCL_P2P_DISABLE=1",)
     guests = tuple(replace(gpu, virtualization_mode="passthrough") for gpu in TWO)
     assert advice_for(*guests, pci=pci_of(*guests, iommu="DMA")).environment == ()
     assert advice_for(TWO[0], guests[1], pci=pci_of(*guests, iommu="DMA")).environment == ()

@@ -87,7 +87,7 @@ def test_hang_has_its_progress(changes: dict[str, Any], text: str) -> None:
 
 
 @cases(
-    ({"signal": "SIGSEGV"}, "terminated by SIGSEGV in phase trace"),
+    ({"signal": "SIGSEGV", "exit_code": -11}, "terminated by SIGSEGV in phase trace"),
     ({"signal": None, "exit_code": 3}, "exited with status 3 in phase trace"),
     ({"signal": "SIGSEGV", "stderr_tail": "one\ntwo\n\n"},
      'terminated by SIGSEGV in phase trace; last line of stderr: "two"'),

@@ -85,6 +85,7 @@ test_keras_features = table(
     unknown(keras(version="not a version")),
     skips(keras(version="3.15.1"), ONE_GPU),
     fails(keras(version="3.15.1"), NO_GPU),
+    fails(keras(version="3.15.1"), Assumptions(gpus=GpuAssumption(at_least=1))),
     unknown(
         keras(version="3.15.1"),
         measured(("tf_keras", "2.20.0", "wrong"), ("tf_keras", "2.21.0", "right")),

@@ -115,6 +115,15 @@ def test_host_that_does_not_answer_ends_in_time(monkeypatch: pytest.MonkeyPatch,
                 client.close()
 
 
+@cases((socket.EAI_AGAIN, None), (socket.EAI_NONAME, False))  # a resolver that does not answer says nothing
+def test_reverse_name_of_a_resolver(monkeypatch: pytest.MonkeyPatch, code: int, expected: bool | None) -> None:  # noqa: FBT001
+    def fails(_: str) -> object:
+        raise socket.gaierror(code, "")
+
+    monkeypatch.setattr(socket, "gethostbyaddr", fails)
+    assert child._resolves_back("192.0.2.1") is expected
+
+
 def program(folder: Path, name: str, answer: str, code: int = 0) -> None:
     folder.mkdir(exist_ok=True)
     (folder / name).write_text(f"#!/bin/sh\nprintf '%s' '{answer}'\nexit {code}\n")

@@ -26,6 +26,7 @@ PLANTED = [
     (frameworks, "packages", "keras", "3.6.0"),
     (frameworks, "packages", "tensorflow", None),
     (frameworks, "packages", "jax", "0.7.0"),
+    (frameworks, "packages", "tf-keras", "2.20.0"),
     (packages, "packages", "pandas", "2.0.0"),
     (interpreter, "python", "version", "3.12.1"),
     (interpreter, "keras", "floatx", "float16"),

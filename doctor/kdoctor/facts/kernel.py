@@ -71,11 +71,6 @@ class Kernel(FactGroup):
             "" if listed or not (isinstance(driver, KernelDriver) and driver.loaded) else "it lacks the loaded module"
         )
 
-    @property
-    def nouveau_loaded(self) -> bool | None:
-        """Whether nouveau, which prevents NVIDIA's driver from loading, is loaded; None if unknown."""
-        return None if self.modules is None else "nouveau" in self.modules
-
 
 KernelLogKind = Literal[
     "xid",

@@ -211,8 +211,9 @@ class SmokeCase(_Process):
             yield from self._misplaced(known)
 
     def _misplaced(self, known: frozenset[str | None]) -> Iterator[str]:
+        processes = self.measures.get("workers") or 1  # on other nodes, each with its devices
         for names in (self.devices, self.bus_ids):
-            if names and self.replicas and len(names) < self.replicas:
+            if names and self.replicas and len(names) * processes < self.replicas:
                 yield "has more replicas than devices"
             yield from (f"has two replicas on {name}" for name in names if name and names.count(name) > 1)
         foreign = (name for name in self.bus_ids if name and known and name not in known)

@@ -48,6 +48,7 @@ CONTRADICTIONS: tuple[dict[str, Any], ...] = (
     {"devices": (GPU.format(0), GPU.format(1))},
     {"bus_ids": ("0000:1b:00.0",) * 8},
     {"bus_ids": ("0000:1b:00.0",)},
+    {"devices": tuple(map(GPU.format, range(3))), "measures": {"workers": 2}},
     {"phase": "build"},
     {"seconds": 60.0},
     {"weights": Weights(variables=6, mirrored=9, nonfinite=(), replicas_agree=True)},
@@ -69,6 +70,7 @@ def test_training_that_cannot_have_been_as_recorded_is_not_used(changes: dict[st
         {},
         {"devices": tuple(map(GPU.format, range(8))), "bus_ids": (None,) * 8},
         {"exit_code": 0},
+        {"devices": tuple(map(GPU.format, range(4))), "measures": {"workers": 2}},  # four more on another node
         {"steps": None, "examples": None},
         {"steps": 0, "phase": "strategy", "stacks": "wait", "workers": ENDED},  # as intended
     ],

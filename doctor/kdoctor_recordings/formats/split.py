@@ -42,6 +42,8 @@ _MOST_BYTES = 128 * 1024**2
 _QUOTED = 0.9
 """The share of lines that have a prefix, or of zeros in UTF-16."""
 _FEW = 8
+_COMMENT = 3
+"""Lines of a comment that may have output."""
 _INLINE = re.compile(r"(?<=[.,:)] )(?=GPU \d+: [^\n:(]+ \(UUID: GPU-[\da-f-]{36}\))")
 """Between GPUs that ``nvidia-smi -L`` lists, where a sentence has them in one line."""
 _TYPED = re.compile(r"^(.{,80}\bnvidia-smi(?: [\w-]+)*) {3,}(?=\S)", re.MULTILINE)
@@ -71,8 +73,8 @@ _DECORATION = re.compile(
 """What CI systems and tools that run containers write before each line."""
 _UNDERLINE = re.compile(r"\s*\|?(?:\s*:?-{2,}:?\s*\|)+\s*(?::?-{2,}:?)?\s*")
 """The line below the header of a table in Markdown."""
-_QUOTE = re.compile(r"^ {0,3}(?:> ?)+(?=\s|$|[\w|+\[])")
-"""The marks of a quotation in a mail."""
+_QUOTE = re.compile(r"^(?: {0,3}(?=>)|[ \t]*(?!>))(?P<mark>>|#|//|[;*%])(?: ?(?P=mark))* ?(?=\s|$|[\w|+\[<])")
+"""The marks of a quotation in a mail, or of a comment in code."""
 _LONGEST_LINE = 100_000
 """Characters of a line. Longer lines are not part of a dump, except for XML without line ends."""
 
@@ -178,10 +180,19 @@ def unquote(lines: list[str]) -> list[str]:
     """
     done: list[str] = []
     for is_fence, block in groupby(lines, key=lambda line: bool(_FENCE.fullmatch(line))):
-        for _, run in groupby(block, key=lambda line: bool(_QUOTE.match(line))):
-            found = [_QUOTE.sub("", line) for line in run]
-            done += found if is_fence else _bare(found)
+        for mark, run in groupby(block, key=_mark):
+            marked = list(run)
+            found = [_QUOTE.sub("", line) for line in marked] if mark else marked
+            # A heading of Markdown and a prompt of root begin as a comment does.
+            is_output = mark in ("", ">") or (len(found) >= _COMMENT and any(map(_is_first, found)))
+            kept = found if is_output else marked
+            done += kept if is_fence else _bare(kept)
     return done
+
+
+def _mark(line: str) -> str:
+    found = _QUOTE.match(line)
+    return found["mark"] if found else ""
 
 
 def _as_csv(lines: Sequence[str]) -> Iterator[str]:

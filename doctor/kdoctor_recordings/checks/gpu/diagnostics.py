@@ -95,6 +95,14 @@ _REMEDIES = (
         ),
     ),
     (
+        "container runtime: ",
+        Remedy.configure(
+            "Request a device that the host lists, by the UUID of nvidia-smi -L. A MIG instance has its own (MIG-...), "
+            "not MIG-GPU-.../1/0.",
+            look=("nvidia-smi -L",),
+        ),
+    ),
+    (
         "Slurm: ",
         Remedy.inspect(
             "Find out why the driver lists fewer GPUs than Slurm was configured with, then resume the node.",

@@ -102,6 +102,9 @@ def _gpus(parts: Sequence[Part]) -> tuple[Gpus, list[str]]:
     if unnumbered:
         files = some(tuple(dict.fromkeys(device.parts[0][0].file for device in unnumbered)), 3)
         notes.append(f"{files}: no index of {counted(len(unnumbered), 'GPU')} is in it, so the address is the name")
+    listed = [gpu for part in parts if part.kind == "nvidia-smi -L" for gpu in part.gpus]
+    if listed and not any(gpu.cut for gpu in listed) and {gpu.index for gpu in listed} == {*range(len(devices))}:
+        facts.setdefault("count", len(devices))
     count = facts.get("count")
     if isinstance(count, int) and count > len(devices) and facts.get("state", "ready") == "ready":
         cut = any(gpu.cut for part in parts for gpu in part.gpus)

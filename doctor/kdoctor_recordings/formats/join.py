@@ -47,6 +47,32 @@ class _Device:
         return next(((part, getattr(gpu, key)) for part, gpu in self.parts if _identity(gpu, key) is not None), None)
 
 
+class _OtherMachineError(UsageError):
+    """Two dumps cannot be from one machine."""
+
+    def __init__(self, first: Part, second: Part, what: str) -> None:
+        files = f"{first.file} ({first.kind}) and {second.file} ({second.kind})"
+        why = f"{files} are not from the same machine, or not from the same time: {what}"
+        super().__init__(why, hint="Import them separately.")
+        self.parts = first, second
+
+
+def first_machine(parts: list[Part]) -> list[Part]:
+    """The dumps of a file up to one that contradicts those before it, or from it on if no GPU was read before."""
+    try:
+        join(parts)
+    except _OtherMachineError as error:
+        place = max(map(parts.index, error.parts))
+        is_first = any(part.gpus for part in parts[:place]) or not any(part.gpus for part in parts[place:])
+        kept = first_machine(parts[:place] if is_first else parts[place:])
+        which = "first" if is_first else "second"
+        note = f"{error.message}. Only the {which} one in the text is judged; put the other one into another file"
+        return [replace(kept[0], notes=(*kept[0].notes, note)), *kept[1:]]
+    except UsageError:
+        pass  # another file may complete them
+    return parts
+
+
 def join(parts: Sequence[Part]) -> tuple[dict[type[FactGroup], FactGroup], tuple[str, ...]]:
     """The groups of facts of all dumps, and notes for the user.
 
@@ -86,13 +112,6 @@ def join(parts: Sequence[Part]) -> tuple[dict[type[FactGroup], FactGroup], tuple
 def _of(parts: Sequence[Part], kind: type[Group]) -> list[tuple[Part, Group]]:
     """The groups of one kind, with the dumps that they are from."""
     return [(part, group) for part in parts for group in part.groups if isinstance(group, kind)]
-
-
-def _not_one_machine(first: Part, second: Part, what: str) -> UsageError:
-    files = f"{first.file} ({first.kind}) and {second.file} ({second.kind})"
-    return UsageError(
-        f"{files} are not from the same machine, or not from the same time: {what}", hint="Import them separately."
-    )
 
 
 def _gpus(parts: Sequence[Part]) -> tuple[Gpus, list[str]]:
@@ -148,10 +167,10 @@ def _driver(parts: Sequence[Part]) -> tuple[dict[str, Any], dict[str, str]]:
         errors |= {name: text for name, text in part.driver_errors.items() if name not in facts}
         for name, value in part.driver.items():
             if name in {"driver_version", "cuda_driver_version"} and facts.get(name, value) != value:
-                raise _not_one_machine(sources[name], part, f"{name.replace('_', ' ')} {facts[name]} and {value}")
+                raise _OtherMachineError(sources[name], part, f"{name.replace('_', ' ')} {facts[name]} and {value}")
             if name == "count" and name in facts:
                 if _contradicts(sources[name], facts[name], part, value):
-                    raise _not_one_machine(sources[name], part, f"{facts[name]} GPUs and {value}")
+                    raise _OtherMachineError(sources[name], part, f"{facts[name]} GPUs and {value}")
                 if part.kind not in _READINGS:
                     continue
             facts[name], sources[name] = value, part
@@ -159,7 +178,7 @@ def _driver(parts: Sequence[Part]) -> tuple[dict[str, Any], dict[str, str]]:
     working = next((part for part in parts if part.gpus), None)
     # A paste may show a container, in which nvidia-smi fails, and its host.
     if working and facts.get("state", "ready") != "ready" and sources["state"].file != working.file:
-        raise _not_one_machine(sources["state"], working, "nvidia-smi fails in the first, and works in the second")
+        raise _OtherMachineError(sources["state"], working, "nvidia-smi fails in the first, and works in the second")
     return facts, errors
 
 
@@ -210,7 +229,7 @@ def _is_same(device: _Device, part: Part, gpu: GpuPart) -> bool:
     if same and differs:
         key, other_part, value = differs[0]
         what = f"GPU {getattr(gpu, same[0])} has {key} {value} in the first and {getattr(gpu, key)} in the second"
-        raise _not_one_machine(other_part, part, what)
+        raise _OtherMachineError(other_part, part, what)
     return bool(same)
 
 
@@ -245,7 +264,7 @@ def _gpu(index: int, device: _Device, missing: str) -> Gpu:
                 continue
             if name in _FIXED and facts.get(name, value) != value:
                 what = f"GPU {index} has {name.replace('_', ' ')} {facts[name]} in the first and {value} in the second"
-                raise _not_one_machine(sources[name], part, what)
+                raise _OtherMachineError(sources[name], part, what)
             facts[name], sources[name] = value, part
             errors.pop(name, None)
         errors |= {name: text for name, text in gpu.errors.items() if name not in facts or name == "nvlinks"}
@@ -291,7 +310,7 @@ def _kernel_driver(parts: Sequence[Part]) -> KernelDriver | None:
     versions = [(part, group.version) for part, group in drivers if group.version] + named
     for part, version in versions[1:]:
         if version != versions[0][1]:
-            raise _not_one_machine(versions[0][0], part, f"kernel module {versions[0][1]} and {version}")
+            raise _OtherMachineError(versions[0][0], part, f"kernel module {versions[0][1]} and {version}")
     known = named[0][1] if named else None
     if drivers:
         found = next((group for _, group in drivers if group.version), drivers[0][1])
@@ -306,7 +325,7 @@ def _pci(listings: Sequence[tuple[Part, PciDevices]]) -> PciDevices:
         return PciDevices(devices=tuple({one.bus_id: one for _, pci in listings for one in pci.devices}.values()))
     for part, other in listings[1:]:
         if {gpu.bus_id for gpu in other.gpus} != {gpu.bus_id for gpu in devices.gpus}:
-            raise _not_one_machine(first, part, "they list GPUs at different addresses")
+            raise _OtherMachineError(first, part, "they list GPUs at different addresses")
     return listings[-1][1]
 
 
@@ -349,7 +368,7 @@ def _compare(
     listed = {gpu.bus_id for gpu in pci[-1][1].gpus}
     if ours and listed and not ours & listed:
         lister = next(part for part in parts if any(gpu.bus_id for gpu in part.gpus))
-        raise _not_one_machine(lister, pci[-1][0], "they have no GPU address in common")
+        raise _OtherMachineError(lister, pci[-1][0], "they have no GPU address in common")
 
 
 _LOSSES = frozenset({"fallen-off-the-bus", "init-failed"})
@@ -376,4 +395,4 @@ def _compare_logs(
         named = {item.bus_id for item in log.events if item.kind == "xid" and item.bus_id}
         if strangers := sorted(named - listed - lost):
             what = f"the log has an Xid of the GPU at {strangers[0]}, which is not in the first"
-            raise _not_one_machine(lister, part, what)
+            raise _OtherMachineError(lister, part, what)

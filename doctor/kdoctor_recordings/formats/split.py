@@ -96,23 +96,17 @@ _NOT_TEXT = (b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff", b"BZh", b"\xfd7zXZ", b"PK\x0
 _JSON_LINES = 400
 _DMESG = re.compile(r'"dmesg"\s*:\s*\[')
 _RULE = re.compile(r"[#_*-]{20,}\s*")
-_NOT_READ = (
-    (
-        re.compile(r"^\s*(?:CA 'mlx|Infiniband device ')", re.MULTILINE),
-        "ports of InfiniBand, which say nothing about GPUs",
+_NOT_READ = {
+    r"^\s*(?:CA 'mlx|Infiniband device ')": "ports of InfiniBand, which say nothing about GPUs",
+    r"\s*<\?xml": "XML, but not from nvidia-smi -q -x",
+    r"^\s*[-+|\\]+\[\w{4}:\w\w\]": "the tree of lspci -t, without links; use lspci -vvv",
+    r"^#\s*gpu\s+(?:pwr|pid|sm|mem)\b": "samples without limits to judge by; use nvidia-smi -q",
+    r"PK\x03\x04": "an archive; unpack it and import the folder",
+    r"^ {4,}[A-Z][^:\n]*\n {8,}[A-Z][^:\n]* {2,}: \S": (
+        "a part of nvidia-smi -q without a value to judge by; record all of it"
     ),
-    (re.compile(r"\s*<\?xml"), "XML, but not from nvidia-smi -q -x"),
-    (re.compile(r"^\s*[-+|\\]+\[\w{4}:\w\w\]", re.MULTILINE), "the tree of lspci -t, without links; use lspci -vvv"),
-    (
-        re.compile(r"^#\s*gpu\s+(?:pwr|pid|sm|mem)\b", re.MULTILINE),
-        "samples without limits to judge by; use nvidia-smi -q",
-    ),
-    (re.compile(r"PK\x03\x04"), "an archive; unpack it and import the folder"),
-    (
-        re.compile(r"^ {4,}[A-Z][^:\n]*\n {8,}[A-Z][^:\n]* {2,}: \S", re.MULTILINE),
-        "a part of nvidia-smi -q without a value to judge by; record all of it",
-    ),
-)
+}
+"""Words of other formats, and what is said of them."""
 
 _BEGINNINGS: tuple[tuple[Kind, Callable[[str], object]], ...] = (
     ("nvidia-smi -q", _QUERY.fullmatch),
@@ -144,7 +138,8 @@ def read_sections(path: Path) -> tuple[Section, ...]:
     text = _read(path)
     sections = find_sections(path.name, text)
     if not sections:
-        unsupported = next((what for pattern, what in _NOT_READ if pattern.search(text[:4096])), "not a known format")
+        known = (what for words, what in _NOT_READ.items() if re.search(words, text[:4096], re.MULTILINE))
+        unsupported = next(known, "not a known format")
         raise UsageError(f"{path}: {unsupported if text.strip() else 'empty'}", hint=_SUPPORTED)
     return sections
 

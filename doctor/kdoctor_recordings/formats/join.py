@@ -130,7 +130,7 @@ def _gpus(parts: Sequence[Part]) -> tuple[Gpus, list[str]]:
         why = "the output may be cut off" if cut else "the others are not in it"
         errors["devices"] = f"{counted(count, 'GPU')} attached, {len(devices)} listed: {why}"
         notes.append(f"{', '.join(dict.fromkeys(part.file for part in parts))}: {errors['devices']}")
-    missing = _reason_missing(parts)
+    missing = f"not in {', '.join(sorted({part.kind for part in parts}, key=_KIND_ORDER.index))}"
     errors |= {name: missing for name in _DRIVER_FIELDS if name not in facts and name not in errors}
     built = tuple(
         replace(_gpu(index, device, missing), numbered=device not in unnumbered) for index, device in devices.items()
@@ -150,12 +150,6 @@ def _not_understood(parts: Sequence[Part]) -> Iterator[str]:
         lines = Counter([*part.not_understood, *(line for gpu in part.gpus for line in gpu.not_understood)])
         for line, times in lines.items():
             yield f"{part.file}: {line}" + (f" ({times} times)" if times > 1 else "")
-
-
-def _reason_missing(parts: Sequence[Part]) -> str:
-    """The reason for values that are in no dump."""
-    kinds = dict.fromkeys(part.kind for part in sorted(parts, key=lambda part: _KIND_ORDER.index(part.kind)))
-    return f"not in {', '.join(kinds)}"
 
 
 def _driver(parts: Sequence[Part]) -> tuple[dict[str, Any], dict[str, str]]:

@@ -120,6 +120,5 @@ def _level(cell: str) -> PairPart:
 
 
 def _access(cell: str, fields: Sequence[str]) -> PairPart:
-    if cell in _P2P:
-        return PairPart(facts=dict.fromkeys(fields, cell))
-    return PairPart(errors=dict.fromkeys(fields, cell))
+    shown = dict.fromkeys(fields, cell)
+    return PairPart(facts=shown) if cell in _P2P else PairPart(errors=shown)

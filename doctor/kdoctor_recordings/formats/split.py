@@ -175,19 +175,14 @@ def unquote(lines: list[str]) -> list[str]:
     """
     done: list[str] = []
     for is_fence, block in groupby(lines, key=lambda line: bool(_FENCE.fullmatch(line))):
-        for mark, run in groupby(block, key=_mark):
+        for mark, run in groupby(block, key=lambda line: (at := _QUOTE.match(line)) and at["mark"]):
             marked = list(run)
             found = [_QUOTE.sub("", line) for line in marked] if mark else marked
             # A heading of Markdown and a prompt of root begin as a comment does.
-            is_output = mark in ("", ">") or (len(found) >= _COMMENT and any(map(_is_first, found)))
+            is_output = mark in (None, ">") or (len(found) >= _COMMENT and any(map(_is_first, found)))
             kept = found if is_output else marked
             done += kept if is_fence else _bare(kept)
     return done
-
-
-def _mark(line: str) -> str:
-    found = _QUOTE.match(line)
-    return found["mark"] if found else ""
 
 
 def _as_csv(lines: Sequence[str]) -> Iterator[str]:

@@ -34,6 +34,7 @@ _GPU_FIELDS = tuple(field.name for field in fields(Gpu) if field.name not in {"i
 _NEWER_ENTRIES = ("fabric_problems", "channel_repair_pending", "tpc_repair_pending", "unrepairable_memory")
 """Fields of a GPU that ``nvidia-smi -q`` reports with newer drivers only."""
 _OLDER_DRIVER = "not reported by this driver"
+_WAYS = ("level", "nvlinks")
 _PAIR_FIELDS = ("nvlinks", "p2p_read", "p2p_write", "p2p_nvlink")
 _DRIVER_FIELDS = ("driver_version", "cuda_driver_version", "count", "nvml_version", "conf_compute")
 
@@ -283,8 +284,12 @@ def _pairs(parts: Sequence[Part], gpus: Sequence[Gpu], missing: str) -> Iterator
         first, second = one.index, other.index
         facts: dict[str, Any] = {}
         errors: dict[str, str] = {}
+        source = parts[0]
         for part in parts:
             pair = part.pairs.get((first, second), PairPart())
+            if any(facts.get(way, value) != value for way, value in pair.facts.items() if way in _WAYS):
+                raise _OtherMachineError(source, part, f"GPU {first} and GPU {second} are connected in two ways")
+            source = part if "nvlinks" in pair.facts else source
             facts |= pair.facts
             errors |= pair.errors
         level_error = errors.pop("level", missing)

@@ -124,6 +124,7 @@ def test_windows_and_wsl(tmp_path: Path, command: str, table: str, ends: str) ->
     (query("3B", "AF"), part(STATE, "3B", count=4), ("2 GPUs", "4")),
     (query("3B", "AF"), TOPOLOGY, ("2 GPUs", "3")),
     (TWO, TOPOLOGY, ("2 GPUs", "3")),
+    (TOPOLOGY, TOPOLOGY.replace("SYS", "PIX"), ("GPU 0 and GPU 2",)),
     (query("3B"), query("3B").replace(UUID.format(0), UUID.format(7)), (UUID.format(0), UUID.format(7))),
     (query("3B", "AF"), NVLINK.replace(UUID.format(1), UUID.format(7)), (UUID.format(1), UUID.format(7))),
     (query("3B"), LSPCI.replace("3b", "5e"), ("no GPU address in common",)),

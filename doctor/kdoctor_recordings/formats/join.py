@@ -63,7 +63,8 @@ def first_machine(parts: list[Part]) -> list[Part]:
     try:
         join(parts)
     except _OtherMachineError as error:
-        place = max(map(parts.index, error.parts))
+        if not (place := max(map(parts.index, error.parts))):
+            return parts  # one dump contradicts itself
         is_first = any(part.gpus for part in parts[:place]) or not any(part.gpus for part in parts[place:])
         kept = first_machine(parts[:place] if is_first else parts[place:])
         which = "first" if is_first else "second"

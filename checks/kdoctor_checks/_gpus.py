@@ -21,8 +21,8 @@ RESET_NEEDED = Remedy.reboot(
     look=(DRIVER_MESSAGES, "nvidia-smi -L"),
 )
 RELOAD_MODULE = Remedy.reboot(
-    "Restart to load the module of the installed version, or stop all GPU processes and reload the modules. In a "
-    "container, restart the container.",
+    "Restart, or reload the modules. In a container or vGPU guest, the module is the host's: restart it, or use an "
+    "image or guest driver of its version.",
     "sudo reboot",
     look=("cat /proc/driver/nvidia/version", "nvidia-smi"),
 )

@@ -2,14 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from kdoctor.facts import Gpus, KernelLog, KernelLogEvent, PciDevices, Unavailable
 from kdoctor.model import Evidence, NotApplicable, Unjudged
 from kdoctor.text.lists import counted, some
 from kdoctor_checks._catalog import xids
 from kdoctor_checks._gpus import absent
-from kdoctor_checks._xids import XID_RECOVERY, caused_by, classify, meaning
+from kdoctor_checks._xids import AFTER_FIRMWARE, DRIVER_FIRMWARE, XID_RECOVERY, caused_by, classify, meaning
 
 _LONGEST = 60
 _OWN_NUMBER = re.compile(r"NVRM: (GPU\d+) ")
@@ -24,6 +24,13 @@ LOG_UNREAD = "the kernel log was not read (see driver.kernel-log)"
 def is_failure(event: KernelLogEvent) -> bool:
     """Whether the event is an Xid after which no job should start."""
     return event.kind == "xid" and classify(event) == "failure"
+
+
+def before_timeout(events: Sequence[KernelLogEvent]) -> list[KernelLogEvent]:
+    """The errors of firmware, by themselves none to act on, that a time-out of the same GPU followed."""
+    timeouts = {event.bus_id: place for place, event in enumerate(events) if event.code == AFTER_FIRMWARE}
+    early = (event for place, event in enumerate(events) if place < timeouts.get(event.bus_id, 0))
+    return [event for event in early if event.kind == "xid" and event.code == DRIVER_FIRMWARE]
 
 
 def is_unclassified(event: KernelLogEvent) -> bool:

@@ -19,7 +19,9 @@ _LINK_DOWN = 149
 """Every other Xid 149 ends the link."""
 OF_LINKS = {74, 136, 155, *NVLINK_5}
 OF_MEMORY = {48, 64, 95, 140}
-OF_FIRMWARE = {119, 120}
+DRIVER_FIRMWARE = 38
+"""The catalog asks for nothing after it alone. A time-out after it is its consequence."""
+OF_FIRMWARE = {DRIVER_FIRMWARE, 119, 120}
 AFTER_FIRMWARE = 109
 """A program's time-out, which follows where the firmware no longer answers."""
 

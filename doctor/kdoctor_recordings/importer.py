@@ -29,7 +29,7 @@ from kdoctor_recordings.formats import (
     smi_topo,
     smi_xml,
 )
-from kdoctor_recordings.formats.join import join
+from kdoctor_recordings.formats.join import first_machine, join
 from kdoctor_recordings.formats.part import Kind, Part, Section
 from kdoctor_recordings.formats.split import UNDERSTOOD, is_log_alone, read_sections
 from kdoctor_recordings.formats.unread import unread_lines
@@ -105,4 +105,4 @@ def _of_file(path: Path) -> list[Part]:
     if log:
         return [log]
     sections = read_sections(path)
-    return [replace(_PARSERS[section.kind](section), unread=unread_lines(section)) for section in sections]
+    return first_machine([replace(_PARSERS[one.kind](one), unread=unread_lines(one)) for one in sections])

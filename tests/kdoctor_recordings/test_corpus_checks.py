@@ -32,7 +32,10 @@ NAMED: dict[str, dict[str, set[str]]] = {
         "gpu.retired-pages": {gpu(index, "00", f"000{index + 1}") for index in (0, 1, 5, 7)},
         "gpu.retired-pages-pending": {gpu(index, "00", f"000{index + 1}") for index in (1, 3, 5, 7)},
     },
-    "smi-table/rtx4090-525-ERR-fan-exclusive.txt": {"gpu.exclusive-mode": {gpu(0, "01")}},
+    "smi-table/rtx4090-525-ERR-fan-exclusive.txt": {
+        "gpu.exclusive-mode": {gpu(0, "01")},
+        "gpu.readings": {gpu(0, "01")},  # its fan
+    },
     "kmsg/xid119-gsp-timeout-xe9680.log": {"gpu.kernel-log": {"GPU at 0000:9b:00.0"}},
     "kmsg/xid48-63-94-h100-dmesg-iso.log": {"gpu.kernel-log": {"GPU at 0000:19:00.0"}},
     "kmsg/xid-and-fallen-off-lines.log": {"gpu.kernel-log": {"GPU at 0000:0f:00.0", "GPU at 0000:b3:00.0"}},

@@ -7,6 +7,7 @@ from kdoctor.text.lists import some
 from kdoctor_checks._gpus import RESPONDING, subjects
 from kdoctor_checks._kernel_log import (
     LOG_UNREAD,
+    before_timeout,
     by_device,
     codes,
     fatal_pcie,
@@ -45,7 +46,8 @@ def application_xids(log: KernelLog, gpus: Gpus | Unavailable, pci: PciDevices |
         https://docs.nvidia.com/deploy/xid-errors/
         https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html
     """
-    events = [item for item in log.events if _is_of_program(item)]
+    causes = before_timeout(log.events)
+    events = [item for item in log.events if _is_of_program(item) and item not in causes]
     ended = fatal_pcie(log, nvidia_addresses(gpus, pci))
     failures = [item for item in log.events if item.bus_id and (is_failure(item) or item in ended)]
     for bus_id, found in by_device(events).items():

@@ -19,6 +19,7 @@ from kdoctor_checks._gpus import (
 )
 from kdoctor_checks._kernel_log import (
     LOG_UNREAD,
+    before_timeout,
     by_device,
     codes,
     fatal_pcie,
@@ -72,10 +73,13 @@ def kernel_log(log: KernelLog, gpus: Gpus | Unavailable, pci: PciDevices | Unava
     if all(event.kind != "init-failed" for event in log.events):
         kinds -= {"no-firmware"}  # the proprietary module can go on without it
     ended = fatal_pcie(log, nvidia_addresses(gpus, pci))
+    first = before_timeout(log.events)
     # Where the driver works, nouveau has a display's GPU.
     of_display = isinstance(gpus, Gpus) and gpus.state == "ready"
     logged = [event for event in log.events if not (of_display and event.text.startswith("nouveau "))]
-    found = _by_gpu([event for event in logged if is_failure(event) or event.kind in kinds or event in ended])
+    found = _by_gpu(
+        [event for event in logged if is_failure(event) or event.kind in kinds or event in (*ended, *first)]
+    )
     resets = [bus_id for bus_id, events in found.items() if bus_id and is_reset(events)]
     for bus_id, events in found.items():
         causes = {event.kind for event in events} - {"init-failed"}

@@ -21,6 +21,7 @@ def readings(gpus: Gpus) -> Iterator[Outcome]:
     cannot be evaluated. Readings that a GPU does not support are ignored. Checks of newer readings (SRAM errors,
     recovery action) are skipped on an old driver, which is reported here. So is every line of imported output that
     kdoctor does not know.
+    nvidia-smi shows "ERR!" for a sensor that failed; if all of them do, the GPU does not respond.
     A corrupted infoROM holds settings and error records of the GPU that can no longer be trusted.
     Remedy: power the machine off and on if the infoROM is corrupted, and have the GPU serviced if that does not help;
     read the kernel log if a call fails with an unknown error, and install a newer driver if a call is missing.
@@ -31,6 +32,9 @@ def readings(gpus: Gpus) -> Iterator[Outcome]:
         errors = {name: error for name, error in gpu.errors.items() if not _is_excused(name, error)}
         if damaged := next(filter(_is_inforom, errors.values()), None):
             yield _corrupted(gpu, damaged)
+            continue
+        if sensors := [field_label(name) for name, error in errors.items() if error == "ERR!"]:
+            yield _without_sensor(gpu, some(sensors, _SHOWN))
             continue
         if not gpu.errors and gpu.name is None:
             yield Unjudged(subject=gpu.subject, reason="nothing about it was read")
@@ -55,6 +59,19 @@ def _is_excused(name: str, error: str) -> bool:
 def _is_inforom(error: str) -> bool:
     """Whether NVML or nvidia-smi reports NVML_ERROR_CORRUPTED_INFOROM."""
     return "".join(filter(str.isalpha, error.lower())).endswith(("corruptedinforom", "inforomiscorrupted"))
+
+
+def _without_sensor(gpu: Gpu, sensors: str) -> Finding:
+    return Finding(
+        subject=gpu.subject,
+        observed=f"nvidia-smi shows ERR! for its {sensors}",
+        brief=f"ERR! for its {sensors}",
+        expected="a value",
+        remedy=Remedy.inspect(
+            "Read it again: such an error may pass. If it stays, reset the GPU or restart; then have it serviced.",
+            smi(gpu, "-q"),
+        ),
+    )
 
 
 def _corrupted(gpu: Gpu, error: str) -> Finding:

@@ -21,6 +21,7 @@ _MCE = "https://docs.kernel.org/arch/x86/x86_64/machinecheck.html"
 _EDAC = "https://docs.kernel.org/driver-api/edac.html"
 _NOUVEAU = "https://nouveau.freedesktop.org/TroubleShooting.html"
 _JOURNAL = "https://systemd.io/JOURNAL_EXPORT_FORMATS/"
+_OOM = "https://github.com/torvalds/linux/blob/master/mm/oom_kill.c"
 _INSTALLER = "https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/"
 _PCI = "https://github.com/torvalds/linux/tree/master/drivers/pci"
 
@@ -204,8 +205,9 @@ _HARDWARE = (
     _message(
         "program-killed",
         r"[Oo]ut of memory: Kill(?:ed)? process \d+ \((?P<program>\(?[^)]*\)?)\)| invoked oom-killer: ",
-        "https://github.com/torvalds/linux/blob/master/mm/oom_kill.c",
+        _OOM,
     ),
+    _message("program-killed", r"oom-kill:constraint=CONSTRAINT_MEMCG,.*,task=(?P<program>[^,]+)", _OOM),
     _message(
         "crash",
         r"Kernel panic - not syncing|^(?:Panic|Oops)#\d+ Part\d+|BUG: (?:unable to handle|kernel NULL|soft lockup|Bad)"
@@ -269,7 +271,7 @@ MESSAGES: tuple[Message, ...] = (*_FAILURES, *_HARMLESS, _FIRMWARE, *_HARDWARE, 
 RELEVANT = re.compile(
     r"NVRM|nvidia|the NVIDIA GPU at|ouveau|[Kk]ernel module|NV_\w+=|Xid|AER: |DPC: |PCIe Bus Error|EDAC "
     r"|Hardware Error|DMAR: |AMD-Vi: |arm-smmu-v|arm-smmu .*iommu: U|Kernel panic - not|(?:Panic|Oops)#\d+ Part"
-    r"|BUG: (?:unable|kernel|soft|Bad)|ut of memory: Kill|oom-killer|Loading of [um]|Lockdown: "
+    r"|BUG: (?:unable|kernel|soft|Bad)|ut of memory: Kill|oom-kill|Loading of [um]|Lockdown: "
     r"|Linux version| in lib|\"MESSAGE\" : \[$| \[#\d"
     r"| blocked for more| state:D|vfio-pci .*(?:power state|giving up)|: BAR \d.*(?:to? assign| no space)|: \[10de:"
     r"| Comm: (?:nv|irq/\d+-|UVM )"
@@ -278,7 +280,7 @@ RELEVANT = re.compile(
 
 SIGNS = tuple(
     b"#|vfio-pci|NVRM|nvidia|NVIDIA|ouveau|ernel module|NV_|Xid|AER: |DPC: | Error|EDAC |DMAR: |AMD-Vi: |arm-smmu"
-    b"|panic - not|BUG: |ut of memory: Kill|oom-killer|Loading of |Lockdown: |Linux version| in lib|nvc:|MESSAGE"
+    b"|panic - not|BUG: |ut of memory: Kill|oom-kill|Loading of |Lockdown: |Linux version| in lib|nvc:|MESSAGE"
     b"|t assign|to assign| no space|: [de:| Comm: ".split(b"|")
 )
 """A block of lines without any of these has no line that ``RELEVANT`` finds. None has a digit."""

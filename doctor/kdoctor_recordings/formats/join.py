@@ -34,6 +34,7 @@ _GPU_FIELDS = tuple(field.name for field in fields(Gpu) if field.name not in {"i
 _NEWER_ENTRIES = ("fabric_problems", "channel_repair_pending", "tpc_repair_pending", "unrepairable_memory")
 """Fields of a GPU that ``nvidia-smi -q`` reports with newer drivers only."""
 _OLDER_DRIVER = "not reported by this driver"
+_WAYS = ("level", "nvlinks")
 _PAIR_FIELDS = ("nvlinks", "p2p_read", "p2p_write", "p2p_nvlink")
 _DRIVER_FIELDS = ("driver_version", "cuda_driver_version", "count", "nvml_version", "conf_compute")
 
@@ -45,6 +46,33 @@ class _Device:
     def get(self, key: str) -> tuple[Part, Any] | None:
         """The value of an identity, and the dump that it is from."""
         return next(((part, getattr(gpu, key)) for part, gpu in self.parts if _identity(gpu, key) is not None), None)
+
+
+class _OtherMachineError(UsageError):
+    """Two dumps cannot be from one machine."""
+
+    def __init__(self, first: Part, second: Part, what: str) -> None:
+        files = f"{first.file} ({first.kind}) and {second.file} ({second.kind})"
+        why = f"{files} are not from the same machine, or not from the same time: {what}"
+        super().__init__(why, hint="Import them separately.")
+        self.parts = first, second
+
+
+def first_machine(parts: list[Part]) -> list[Part]:
+    """The dumps of a file up to one that contradicts those before it, or from it on if no GPU was read before."""
+    try:
+        join(parts)
+    except _OtherMachineError as error:
+        if not (place := max(map(parts.index, error.parts))):
+            return parts  # one dump contradicts itself
+        is_first = any(part.gpus for part in parts[:place]) or not any(part.gpus for part in parts[place:])
+        kept = first_machine(parts[:place] if is_first else parts[place:])
+        which = "first" if is_first else "second"
+        note = f"{error.message}. Only the {which} one in the text is judged; put the other one into another file"
+        return [replace(kept[0], notes=(*kept[0].notes, note)), *kept[1:]]
+    except UsageError:
+        pass  # another file may complete them
+    return parts
 
 
 def join(parts: Sequence[Part]) -> tuple[dict[type[FactGroup], FactGroup], tuple[str, ...]]:
@@ -88,13 +116,6 @@ def _of(parts: Sequence[Part], kind: type[Group]) -> list[tuple[Part, Group]]:
     return [(part, group) for part in parts for group in part.groups if isinstance(group, kind)]
 
 
-def _not_one_machine(first: Part, second: Part, what: str) -> UsageError:
-    files = f"{first.file} ({first.kind}) and {second.file} ({second.kind})"
-    return UsageError(
-        f"{files} are not from the same machine, or not from the same time: {what}", hint="Import them separately."
-    )
-
-
 def _gpus(parts: Sequence[Part]) -> tuple[Gpus, list[str]]:
     notes: list[str] = []
     facts, errors = _driver(parts)
@@ -102,13 +123,16 @@ def _gpus(parts: Sequence[Part]) -> tuple[Gpus, list[str]]:
     if unnumbered:
         files = some(tuple(dict.fromkeys(device.parts[0][0].file for device in unnumbered)), 3)
         notes.append(f"{files}: no index of {counted(len(unnumbered), 'GPU')} is in it, so the address is the name")
+    listed = [gpu for part in parts if part.kind == "nvidia-smi -L" for gpu in part.gpus]
+    if listed and not any(gpu.cut for gpu in listed) and {gpu.index for gpu in listed} == {*range(len(devices))}:
+        facts.setdefault("count", len(devices))
     count = facts.get("count")
     if isinstance(count, int) and count > len(devices) and facts.get("state", "ready") == "ready":
         cut = any(gpu.cut for part in parts for gpu in part.gpus)
         why = "the output may be cut off" if cut else "the others are not in it"
         errors["devices"] = f"{counted(count, 'GPU')} attached, {len(devices)} listed: {why}"
         notes.append(f"{', '.join(dict.fromkeys(part.file for part in parts))}: {errors['devices']}")
-    missing = _reason_missing(parts)
+    missing = f"not in {', '.join(sorted({part.kind for part in parts}, key=_KIND_ORDER.index))}"
     errors |= {name: missing for name in _DRIVER_FIELDS if name not in facts and name not in errors}
     built = tuple(
         replace(_gpu(index, device, missing), numbered=device not in unnumbered) for index, device in devices.items()
@@ -130,12 +154,6 @@ def _not_understood(parts: Sequence[Part]) -> Iterator[str]:
             yield f"{part.file}: {line}" + (f" ({times} times)" if times > 1 else "")
 
 
-def _reason_missing(parts: Sequence[Part]) -> str:
-    """The reason for values that are in no dump."""
-    kinds = dict.fromkeys(part.kind for part in sorted(parts, key=lambda part: _KIND_ORDER.index(part.kind)))
-    return f"not in {', '.join(kinds)}"
-
-
 def _driver(parts: Sequence[Part]) -> tuple[dict[str, Any], dict[str, str]]:
     """The facts of the driver. Versions must be the same in all dumps; the last count wins."""
     facts: dict[str, Any] = {}
@@ -145,10 +163,10 @@ def _driver(parts: Sequence[Part]) -> tuple[dict[str, Any], dict[str, str]]:
         errors |= {name: text for name, text in part.driver_errors.items() if name not in facts}
         for name, value in part.driver.items():
             if name in {"driver_version", "cuda_driver_version"} and facts.get(name, value) != value:
-                raise _not_one_machine(sources[name], part, f"{name.replace('_', ' ')} {facts[name]} and {value}")
+                raise _OtherMachineError(sources[name], part, f"{name.replace('_', ' ')} {facts[name]} and {value}")
             if name == "count" and name in facts:
                 if _contradicts(sources[name], facts[name], part, value):
-                    raise _not_one_machine(sources[name], part, f"{facts[name]} GPUs and {value}")
+                    raise _OtherMachineError(sources[name], part, f"{facts[name]} GPUs and {value}")
                 if part.kind not in _READINGS:
                     continue
             facts[name], sources[name] = value, part
@@ -156,7 +174,7 @@ def _driver(parts: Sequence[Part]) -> tuple[dict[str, Any], dict[str, str]]:
     working = next((part for part in parts if part.gpus), None)
     # A paste may show a container, in which nvidia-smi fails, and its host.
     if working and facts.get("state", "ready") != "ready" and sources["state"].file != working.file:
-        raise _not_one_machine(sources["state"], working, "nvidia-smi fails in the first, and works in the second")
+        raise _OtherMachineError(sources["state"], working, "nvidia-smi fails in the first, and works in the second")
     return facts, errors
 
 
@@ -207,7 +225,7 @@ def _is_same(device: _Device, part: Part, gpu: GpuPart) -> bool:
     if same and differs:
         key, other_part, value = differs[0]
         what = f"GPU {getattr(gpu, same[0])} has {key} {value} in the first and {getattr(gpu, key)} in the second"
-        raise _not_one_machine(other_part, part, what)
+        raise _OtherMachineError(other_part, part, what)
     return bool(same)
 
 
@@ -242,7 +260,7 @@ def _gpu(index: int, device: _Device, missing: str) -> Gpu:
                 continue
             if name in _FIXED and facts.get(name, value) != value:
                 what = f"GPU {index} has {name.replace('_', ' ')} {facts[name]} in the first and {value} in the second"
-                raise _not_one_machine(sources[name], part, what)
+                raise _OtherMachineError(sources[name], part, what)
             facts[name], sources[name] = value, part
             errors.pop(name, None)
         errors |= {name: text for name, text in gpu.errors.items() if name not in facts or name == "nvlinks"}
@@ -267,8 +285,12 @@ def _pairs(parts: Sequence[Part], gpus: Sequence[Gpu], missing: str) -> Iterator
         first, second = one.index, other.index
         facts: dict[str, Any] = {}
         errors: dict[str, str] = {}
+        source = parts[0]
         for part in parts:
             pair = part.pairs.get((first, second), PairPart())
+            if any(facts.get(way, value) != value for way, value in pair.facts.items() if way in _WAYS):
+                raise _OtherMachineError(source, part, f"GPU {first} and GPU {second} are connected in two ways")
+            source = part if "nvlinks" in pair.facts else source
             facts |= pair.facts
             errors |= pair.errors
         level_error = errors.pop("level", missing)
@@ -288,7 +310,7 @@ def _kernel_driver(parts: Sequence[Part]) -> KernelDriver | None:
     versions = [(part, group.version) for part, group in drivers if group.version] + named
     for part, version in versions[1:]:
         if version != versions[0][1]:
-            raise _not_one_machine(versions[0][0], part, f"kernel module {versions[0][1]} and {version}")
+            raise _OtherMachineError(versions[0][0], part, f"kernel module {versions[0][1]} and {version}")
     known = named[0][1] if named else None
     if drivers:
         found = next((group for _, group in drivers if group.version), drivers[0][1])
@@ -303,7 +325,7 @@ def _pci(listings: Sequence[tuple[Part, PciDevices]]) -> PciDevices:
         return PciDevices(devices=tuple({one.bus_id: one for _, pci in listings for one in pci.devices}.values()))
     for part, other in listings[1:]:
         if {gpu.bus_id for gpu in other.gpus} != {gpu.bus_id for gpu in devices.gpus}:
-            raise _not_one_machine(first, part, "they list GPUs at different addresses")
+            raise _OtherMachineError(first, part, "they list GPUs at different addresses")
     return listings[-1][1]
 
 
@@ -346,7 +368,7 @@ def _compare(
     listed = {gpu.bus_id for gpu in pci[-1][1].gpus}
     if ours and listed and not ours & listed:
         lister = next(part for part in parts if any(gpu.bus_id for gpu in part.gpus))
-        raise _not_one_machine(lister, pci[-1][0], "they have no GPU address in common")
+        raise _OtherMachineError(lister, pci[-1][0], "they have no GPU address in common")
 
 
 _LOSSES = frozenset({"fallen-off-the-bus", "init-failed"})
@@ -373,4 +395,4 @@ def _compare_logs(
         named = {item.bus_id for item in log.events if item.kind == "xid" and item.bus_id}
         if strangers := sorted(named - listed - lost):
             what = f"the log has an Xid of the GPU at {strangers[0]}, which is not in the first"
-            raise _not_one_machine(lister, part, what)
+            raise _OtherMachineError(lister, part, what)

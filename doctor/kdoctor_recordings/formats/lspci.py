@@ -95,7 +95,7 @@ def parse(section: Section) -> Part:
     if not any(map(begins, section.lines)):
         return section.part(notes=(f"{section.file}: {_unnamed(section.lines)}",))
     blocks = _blocks(_usual(section.lines if section.whole else section.lines[:-1]))
-    bridges = {secondary: block for block in blocks if (secondary := _secondary(block))}
+    bridges = {f"{block.bus_id.partition(':')[0]}:{bus}": block for block in blocks if (bus := _found(_BUSES, block))}
     known = {block.bus_id for block in blocks}
     devices = [_device(block, bridges, known) for block in blocks if _is_nvidia(block)]
     last = blocks[-1] if blocks else None
@@ -143,32 +143,22 @@ def _named(entries: Mapping[str, str]) -> str:
 def _blocks(lines: Sequence[str]) -> list[_Block]:
     heads = [(place, found) for place, line in enumerate(lines) if (found := HEAD.match(line))]
     ends = [*(place for place, _ in heads), len(lines)][1:]
-    blocks: list[_Block] = []
-    for (start, found), end in zip(heads, ends, strict=True):
-        bus_id = sysfs_bus_id(found["address"])
-        if bus_id:
-            blocks.append(
-                _Block(
-                    bus_id=bus_id,
-                    kind=found["kind"],
-                    class_number=found["class"] or (found["kind"] if _CLASS_NUMBER.fullmatch(found["kind"]) else None),
-                    name=found["name"],
-                    text="\n".join(lines[start + 1 : end]),
-                    ended=end < len(lines) or not lines[-1].strip(),
-                )
-            )
-    return blocks
+    return [
+        _Block(
+            bus_id=sysfs_bus_id(found["address"]) or "",
+            kind=found["kind"],
+            class_number=found["class"] or (found["kind"] if _CLASS_NUMBER.fullmatch(found["kind"]) else None),
+            name=found["name"],
+            text="\n".join(lines[start + 1 : end]),
+            ended=end < len(lines) or not lines[-1].strip(),
+        )
+        for (start, found), end in zip(heads, ends, strict=True)
+    ]
 
 
 def _is_nvidia(block: _Block) -> bool:
     ids = _IDS.search(block.name)
     return ids["vendor"] == _NVIDIA if ids else block.name.startswith(_NVIDIA_NAME)
-
-
-def _secondary(block: _Block) -> str | None:
-    """The bus below a bridge, with its domain."""
-    secondary = _found(_BUSES, block)
-    return f"{block.bus_id.partition(':')[0]}:{secondary}" if secondary else None
 
 
 def _device(block: _Block, bridges: Mapping[str, _Block], known: set[str]) -> PciDevice:

@@ -21,6 +21,8 @@ _FABRIC = "fabric manager"
 _PERSISTENCE = "nvidia-persistenced"
 _LICENSE = "nvidia-gridd"
 _SLURM = "Slurm"
+_RUNTIME = "container runtime"
+_VGPU = "vGPU manager"
 _MISMATCH = re.compile(r"(?i:fabric ?manager).*(?:version mismatch|don't match|does(?:n't| not) match)")
 _STATES: dict[str, tuple[tuple[DiagnosticStatus, str], ...]] = {
     _FABRIC: (
@@ -38,6 +40,10 @@ _STATES: dict[str, tuple[tuple[DiagnosticStatus, str], ...]] = {
         ("fail", r'Stopped (?:"Nvidia Fabric Manager"|nvidia-fabricmanager|NVIDIA fabric manager service)'),
     ),
     _SLURM: (("fail", r"gres/gpu\b.{,20}\bcount\b.{,20}\b(?:lower|low)\b"),),
+    _RUNTIME: (
+        ("fail", r"nvidia-container-(?:cli|runtime)\S*: .*(?:unknown device|(?:could not|failed to) find .*device)"),
+    ),
+    _VGPU: (("fail", r"Incompatible Guest/Host drivers|(?i:vgpu)\b.*(?i:version mismatch)\b.*(?i:guest)"),),
     # Without the device files of the driver, the daemon does not start. A GPU that it registered was opened.
     _PERSISTENCE: (
         ("warn", r"Failed to query NVIDIA devices|Failed to start (?:nvidia-persiste|NVIDIA Persistence)"),
@@ -55,7 +61,12 @@ _STATES: dict[str, tuple[tuple[DiagnosticStatus, str], ...]] = {
 """What a line says about a service. Of several lines the last one counts, except that a machine without NVSwitches, or
 without vGPUs, has nothing to manage."""
 _SERVICES = {tool: tuple((state, re.compile(words)) for state, words in rows) for tool, rows in _STATES.items()}
-_TESTS = {_LICENSE: "licensing", _SLURM: "GPU count"}
+_TESTS = {
+    _LICENSE: "licensing",
+    _RUNTIME: "search for the device",
+    _VGPU: "comparison of driver versions",
+    _SLURM: "GPU count",
+}
 _LOG = re.compile(r"(?:\d+:)?\[\w{3} \d\d \d{4} [\d:]{8}\] \[(?P<level>[A-Z]+)\] \[tid \d+\] (?P<message>.*)")
 """A line of the fabric manager's own log. Its errors are read, and a warning is not."""
 _SWITCH_ERROR = re.compile(
@@ -118,7 +129,7 @@ _MIG = re.compile(r"MIG mode is in pending (?P<to>en|dis)able state for GPU (?P<
 _QUICK = re.compile(
     r"XID| the (?:PCIe? )?bus\b|[Xx]id(?:s?\b|_|C)|DCGM_FR_|icens|_FREQ|REVISION: |L4T|jetson_|nvp|pciBusID"
     r"|Peer|P2P|abric|NV_WARN|NVSwitch|ersistence|NVIDIA devices"
-    r"|gridd|[Hh]ealth|\[tid |MIG mode|gres/gpu|(?i:not yet init|not_?ready)"
+    r"|gridd|container-|Guest/|[vV]GPU|[Hh]ealth|\[tid |MIG mode|gres/gpu|(?i:not yet init|not_?ready)"
 )
 """A line without any of these says nothing."""
 

@@ -26,18 +26,7 @@ _UUID = re.compile(r"GPU-[0-9a-f]{8}-[0-9a-f-]{27}")
 
 def _unit(read: Read, unit: str) -> Read:
     """With ``nounits``, the number stands alone."""
-
-    def with_unit(text: str) -> object:
-        return read(f"{text.strip()}{unit}" if re.fullmatch(r"\s*-?[\d.]+\s*", text) else text)
-
-    return with_unit
-
-
-def _flag(text: str) -> bool:
-    word = text.strip().lower()
-    if word not in {"0", "1", "yes", "no"}:
-        raise not_known(text)
-    return word in {"1", "yes"}
+    return lambda text: read(f"{text.strip()}{unit}" if re.fullmatch(r"\s*-?[\d.]+\s*", text) else text)
 
 
 def _valid(text: str) -> bool:
@@ -46,12 +35,6 @@ def _valid(text: str) -> bool:
     if text.strip().lower() != "valid":
         raise not_known(text)
     return True
-
-
-def _mask(text: str) -> tuple[int]:
-    if not re.fullmatch(r"0x[0-9a-fA-F]{1,16}", text.strip()):
-        raise not_known(text)
-    return (int(text, 16),)
 
 
 _UNITS: Mapping[Read, str] = {
@@ -64,15 +47,22 @@ _UNITS: Mapping[Read, str] = {
 }
 
 
-def _reader(read: Read) -> Read:
-    return _flag if read is values.yes else _unit(read, _UNITS[read]) if read in _UNITS else read
-
-
+_READERS: Mapping[Read, Read] = {
+    values.yes: values.mapped({"0": False, "1": True, "yes": True, "no": False}),
+    **{read: _unit(read, unit) for read, unit in _UNITS.items()},
+}
 _FIELDS: values.Fields = {
-    **{field: (_reader(read), tuple(names.split("|"))) for field, (read, _, names) in FIELDS.items() if names},
+    **{
+        field: (_READERS.get(read, read), tuple(names.split("|")))
+        for field, (read, _, names) in FIELDS.items()
+        if names
+    },
     "compute_capability": (values.version, ("compute_cap",)),
     "inforom_valid": (_valid, ("inforom.checksum_validation",)),
-    "clock_event_reasons": (_mask, ("clocks_event_reasons.active", "clocks_throttle_reasons.active")),
+    "clock_event_reasons": (
+        values.pattern(r"0x([0-9a-f]{1,16})", lambda mask: (int(mask, 16),)),
+        ("clocks_event_reasons.active", "clocks_throttle_reasons.active"),
+    ),
 }
 _UNCORRECTED = "ecc.errors.uncorrected"
 _PARTS = (("dram", "device_memory"), ("sram",), ("sram.parity",), ("sram.secded",))

@@ -30,8 +30,8 @@ _WORDS: dict[NvmlState, str] = {
 }
 """What nvidia-smi, programs that use NVML, container runtimes and shells print, in any case of letters."""
 LOST = re.compile(
-    r".*?Unable to \w+ the device handle for (?:gpu|GPU) ?(?P<index>\d+(?=:\s))?:?\s?"
-    r"(?P<address>[0-9A-Fa-f]{3,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]): (?P<why>[^./;]+).*"
+    r".*?nable to \w+ the device handle for (?:gpu|GPU) ?(?P<index>\d+(?=:\s))?:?\s?"
+    r"(?P<address>[0-9A-Fa-f]{3,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]): (?P<why>Unknown Error|[^./;。]+).*"
 )
 """What nvidia-smi prints for a GPU that does not answer."""
 
@@ -42,7 +42,7 @@ _INFOROM = re.compile(
 """What nvidia-smi prints below its output for a GPU whose infoROM fails the checksum."""
 START = re.compile(
     r"NVIDIA-SMI (?:has failed|couldn't find)|.*(?i:failed to initialize NVML)\b|No devices were found"
-    r"|.*nvidia-container-cli\S*: [\w ]+ error: (?!.*unknown device)|.*Unable to \w+ the device handle for"
+    r"|.*nvidia-container-cli\S*: [\w ]+ error: (?!.*unknown device)|.*nable to \w+ the device handle for"
     r"|.*(?:lstat|stat|open)\W+/dev/nvidia-uvm\W+no such file|.*[Cc]ould not load UVM kernel module"
     rf"|{_INFOROM.pattern}|(?i:.*(?:{'|'.join(_WORDS.values())}))"
 )

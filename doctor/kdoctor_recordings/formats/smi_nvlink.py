@@ -63,6 +63,9 @@ def parse(section: Section) -> Part:
     parts = [_gpu(block, has_links=has_links) for block in blocks]
     if has_links and len(parts) > 1 and not section.ended:
         parts[-1] = _distrust(parts[-1], parts[:-1])
+    if parts and not has_links:
+        after = [line for line in blocks[-1][1:] if line.strip() and not _MIG_DEVICE.fullmatch(line)]
+        parts[-1] = replace(parts[-1], cut=any(map(_LEFT_OUT.fullmatch, lines)) or not (after or section.ended))
     results = tuple(result for block in blocks if (result := _faults(block)))
     return section.part(
         "nvidia-smi nvlink -s" if has_links else "nvidia-smi -L",

@@ -79,7 +79,7 @@ def _rows(section: Section, gpus: Sequence[int]) -> Iterator[tuple[int, list[str
     header = section.lines[0].partition("CPU Affinity")[0].split()
     others = sum(1 for word in header if not _GPU.fullmatch(word))  # the network adapters and other devices
     for place, line in enumerate(section.lines[1:], start=1):
-        columns = line.split()
+        columns = line.strip(" \t\"'`").split()
         name = _GPU.fullmatch(columns[0]) if columns else None
         if not name:
             continue
@@ -120,6 +120,5 @@ def _level(cell: str) -> PairPart:
 
 
 def _access(cell: str, fields: Sequence[str]) -> PairPart:
-    if cell in _P2P:
-        return PairPart(facts=dict.fromkeys(fields, cell))
-    return PairPart(errors=dict.fromkeys(fields, cell))
+    shown = dict.fromkeys(fields, cell)
+    return PairPart(facts=shown) if cell in _P2P else PairPart(errors=shown)

@@ -42,6 +42,8 @@ _MOST_BYTES = 128 * 1024**2
 _QUOTED = 0.9
 """The share of lines that have a prefix, or of zeros in UTF-16."""
 _FEW = 8
+_COMMENT = 3
+"""Lines of a comment that may have output."""
 _INLINE = re.compile(r"(?<=[.,:)] )(?=GPU \d+: [^\n:(]+ \(UUID: GPU-[\da-f-]{36}\))")
 """Between GPUs that ``nvidia-smi -L`` lists, where a sentence has them in one line."""
 _TYPED = re.compile(r"^(.{,80}\bnvidia-smi(?: [\w-]+)*) {3,}(?=\S)", re.MULTILINE)
@@ -71,8 +73,8 @@ _DECORATION = re.compile(
 """What CI systems and tools that run containers write before each line."""
 _UNDERLINE = re.compile(r"\s*\|?(?:\s*:?-{2,}:?\s*\|)+\s*(?::?-{2,}:?)?\s*")
 """The line below the header of a table in Markdown."""
-_QUOTE = re.compile(r"^ {0,3}(?:> ?)+(?=\s|$|[\w|+\[])")
-"""The marks of a quotation in a mail."""
+_QUOTE = re.compile(r"^(?: {0,3}(?=>)|[ \t]*(?!>))(?P<mark>>|#|//|[;*%])(?: ?(?P=mark))* ?(?=\s|$|[\w|+\[<])")
+"""The marks of a quotation in a mail, or of a comment in code."""
 _LONGEST_LINE = 100_000
 """Characters of a line. Longer lines are not part of a dump, except for XML without line ends."""
 
@@ -94,23 +96,17 @@ _NOT_TEXT = (b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff", b"BZh", b"\xfd7zXZ", b"PK\x0
 _JSON_LINES = 400
 _DMESG = re.compile(r'"dmesg"\s*:\s*\[')
 _RULE = re.compile(r"[#_*-]{20,}\s*")
-_NOT_READ = (
-    (
-        re.compile(r"^\s*(?:CA 'mlx|Infiniband device ')", re.MULTILINE),
-        "ports of InfiniBand, which say nothing about GPUs",
+_NOT_READ = {
+    r"^\s*(?:CA 'mlx|Infiniband device ')": "ports of InfiniBand, which say nothing about GPUs",
+    r"\s*<\?xml": "XML, but not from nvidia-smi -q -x",
+    r"^\s*[-+|\\]+\[\w{4}:\w\w\]": "the tree of lspci -t, without links; use lspci -vvv",
+    r"^#\s*gpu\s+(?:pwr|pid|sm|mem)\b": "samples without limits to judge by; use nvidia-smi -q",
+    r"PK\x03\x04": "an archive; unpack it and import the folder",
+    r"^ {4,}[A-Z][^:\n]*\n {8,}[A-Z][^:\n]* {2,}: \S": (
+        "a part of nvidia-smi -q without a value to judge by; record all of it"
     ),
-    (re.compile(r"\s*<\?xml"), "XML, but not from nvidia-smi -q -x"),
-    (re.compile(r"^\s*[-+|\\]+\[\w{4}:\w\w\]", re.MULTILINE), "the tree of lspci -t, without links; use lspci -vvv"),
-    (
-        re.compile(r"^#\s*gpu\s+(?:pwr|pid|sm|mem)\b", re.MULTILINE),
-        "samples without limits to judge by; use nvidia-smi -q",
-    ),
-    (re.compile(r"PK\x03\x04"), "an archive; unpack it and import the folder"),
-    (
-        re.compile(r"^ {4,}[A-Z][^:\n]*\n {8,}[A-Z][^:\n]* {2,}: \S", re.MULTILINE),
-        "a part of nvidia-smi -q without a value to judge by; record all of it",
-    ),
-)
+}
+"""Words of other formats, and what is said of them."""
 
 _BEGINNINGS: tuple[tuple[Kind, Callable[[str], object]], ...] = (
     ("nvidia-smi -q", _QUERY.fullmatch),
@@ -142,7 +138,8 @@ def read_sections(path: Path) -> tuple[Section, ...]:
     text = _read(path)
     sections = find_sections(path.name, text)
     if not sections:
-        unsupported = next((what for pattern, what in _NOT_READ if pattern.search(text[:4096])), "not a known format")
+        known = (what for words, what in _NOT_READ.items() if re.search(words, text[:4096], re.MULTILINE))
+        unsupported = next(known, "not a known format")
         raise UsageError(f"{path}: {unsupported if text.strip() else 'empty'}", hint=_SUPPORTED)
     return sections
 
@@ -178,9 +175,13 @@ def unquote(lines: list[str]) -> list[str]:
     """
     done: list[str] = []
     for is_fence, block in groupby(lines, key=lambda line: bool(_FENCE.fullmatch(line))):
-        for _, run in groupby(block, key=lambda line: bool(_QUOTE.match(line))):
-            found = [_QUOTE.sub("", line) for line in run]
-            done += found if is_fence else _bare(found)
+        for mark, run in groupby(block, key=lambda line: (at := _QUOTE.match(line)) and at["mark"]):
+            marked = list(run)
+            found = [_QUOTE.sub("", line) for line in marked] if mark else marked
+            # A heading of Markdown and a prompt of root begin as a comment does.
+            is_output = mark in (None, ">") or (len(found) >= _COMMENT and any(map(_is_first, found)))
+            kept = found if is_output else marked
+            done += kept if is_fence else _bare(kept)
     return done
 
 

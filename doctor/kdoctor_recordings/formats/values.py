@@ -68,8 +68,9 @@ def not_known(text: str) -> NotKnownError:
     return NotKnownError(" ".join(text.split())[:80] or "empty")
 
 
-def _pattern(pattern: str, make: Callable[[str], Any]) -> Read:
-    compiled = re.compile(pattern, re.IGNORECASE)
+def pattern(words: str, make: Callable[[str], Any]) -> Read:
+    """What converts a text by its first group, if all of it matches."""
+    compiled = re.compile(words, re.IGNORECASE)
 
     def read(text: str) -> Any:
         found = compiled.fullmatch(text.strip())
@@ -80,7 +81,9 @@ def _pattern(pattern: str, make: Callable[[str], Any]) -> Read:
     return read
 
 
-def _mapped(values: Mapping[str, Any]) -> Read:
+def mapped(values: Mapping[str, Any]) -> Read:
+    """What converts one of these words, in any case."""
+
     def read(text: str) -> Any:
         word = "-".join(re.split(r"[\s_-]+", text.strip().lower()))
         if word not in values:
@@ -91,7 +94,7 @@ def _mapped(values: Mapping[str, Any]) -> Read:
 
 
 def _one_of(words: str, others: Mapping[str, str] | None = None) -> Read:
-    return _mapped({**{word: word for word in words.split()}, **(others or {})})
+    return mapped({**{word: word for word in words.split()}, **(others or {})})
 
 
 def free_text(text: str) -> str:
@@ -115,7 +118,7 @@ def version(text: str) -> str:
 
 def offset(text: str) -> int:
     """A T.Limit threshold: never above zero."""
-    degrees = int(_pattern(r"(-?\d+) C", int)(text))
+    degrees = int(pattern(r"(-?\d+) C", int)(text))
     if degrees > 0:
         raise NotKnownError(f"not an offset: {text}")
     return degrees
@@ -129,23 +132,23 @@ def fabric_status(text: str) -> str:
     return "success" if status.lower() == "success" else status
 
 
-count = _pattern(r"(\d{1,18})", int)
-mebibytes = _pattern(
+count = pattern(r"(\d{1,18})", int)
+mebibytes = pattern(
     r"(\d{1,12}(?:\.\d{1,3})?\s?[MG])i?B",
     lambda size: round(float(size[:-1]) * MIB * (1 if size[-1] in "Mm" else 1024)),
 )
-watts = _pattern(r"(\d+(?:\.\d+)?)\s?W", float)
-megahertz = _pattern(r"(\d+) MHz", int)
-percent = _pattern(r"(\d+)\s?%", int)
-degrees = _pattern(r"(-?\d+)\s?C", int)
-threshold = _pattern(r"([1-9]\d*) C", int)
-generation = _pattern(r"([1-9])", int)
-width = _pattern(r"([1-9]\d?)x", int)
-performance_state = _pattern(r"P(\d+)", int)
-uuid = _pattern(r"(GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})", str)
-enabled = _mapped({"enabled": True, "disabled": False, "on": True, "off": False})
-active = _mapped({"active": True, "not-active": False})
-yes = _mapped({"yes": True, "no": False})
+watts = pattern(r"(\d+(?:\.\d+)?)\s?W", float)
+megahertz = pattern(r"(\d+) MHz", int)
+percent = pattern(r"(\d+)\s?%", int)
+degrees = pattern(r"(-?\d+)\s?C", int)
+threshold = pattern(r"([1-9]\d*) C", int)
+generation = pattern(r"([1-9])", int)
+width = pattern(r"([1-9]\d?)x", int)
+performance_state = pattern(r"P(\d+)", int)
+uuid = pattern(r"(GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})", str)
+enabled = mapped({"enabled": True, "disabled": False, "on": True, "off": False})
+active = mapped({"active": True, "not-active": False})
+yes = mapped({"yes": True, "no": False})
 compute_mode = _one_of(
     "default prohibited exclusive-thread exclusive-process",
     {"e.-thread": "exclusive-thread", "e.-process": "exclusive-process"},

@@ -105,6 +105,8 @@ MESSAGES = (
     ((HEARTBEAT, xid(109)), [GPU1], "GSP firmware failed (GPU6 in the log)", "Stop all processes on the GPU"),
     (("NVRM: No NVIDIA GPU found.",), ["kernel log"], "GPU initialization failed", "If lspci lists an NVIDIA GPU"),
     ((xid(120), xid(109)), [GPU1], "Xid 120 (GSP Error)", "Stop all processes on the GPU"),
+    ((xid(38), xid(109)), [GPU1], "Xid 38 (Driver firmware error)", "Stop all processes on the GPU"),
+    ((xid(109), xid(38)), [GPU1], "Xid 109 (Context Switch Timeout Error)", "Stop all processes on the GPU"),
     ((xid(109), xid(120)), [GPU1], "Xid 109 (Context Switch Timeout Error), Xid 120 (GSP Error)", "Stop all"),
     (
         (f"NVRM: GPU {ADDRESS}: RmInitAdapter failed! (0x24:0x72:1568)",),

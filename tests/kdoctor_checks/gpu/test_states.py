@@ -249,6 +249,9 @@ test_readings = table(
     ),
     unknown(one(name=None, errors={"name": "Unknown Error"}), said={GPU0: "not read: name (Unknown Error)"}),
     unknown(one(name=None, errors={}), said={GPU0: "nothing about it was read"}),
+    fails(
+        several({"errors": {}}, {"errors": {"power_draw_w": "ERR!"}}), briefs=["ERR! for its power draw", ""], of=[GPU1]
+    ),
     unknown(one(errors=OLD), "too old", "SRAM threshold exceeded, recovery action."),
     unknown(one(errors=MANY), "field 3 (Unknown Error) and 3 more."),
     unknown(gpus(1, not_understood=("q.txt: Frobnication: Failed",)), "Frobnication: Failed", of=1),

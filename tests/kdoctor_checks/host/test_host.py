@@ -131,6 +131,9 @@ test_kernel_errors = table(
 
 
 OF_A_GROUP = "Memory cgroup out of memory: Killed process 4711 (python3) total-vm:93411224kB, anon-rss:16777216kB"
+LIMIT = "killed at the memory limit of a {}: {}".format
+OF_JOB = f"{(KILL := 'oom-kill:constraint=CONSTRAINT_MEMCG,oom_memcg=')}/slurm/uid_7/job_12,task=python3,pid=4711,uid=7"
+OF_POD = f"{KILL}/kubepods.slice/pod1,task_memcg=/kubepods.slice/pod1/a,task=train.py,pid=4711,uid=0"
 OF_ALL = "Out of memory: Killed process 812 (tensorboard) total-vm:1kB"
 ASKED = "python invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0"
 OF_OLD_KERNELS = "Out of memory: Kill process 99 (python) score 912 or sacrifice child"
@@ -139,7 +142,11 @@ test_killed_programs = table(
     "host.killed-programs",
     Severity.WARNING,
     passes(logged("usb 1-1: new device"), said={"kernel log": "no killed program in 1 line"}),
-    fails(logged(OF_A_GROUP), "last line: 'Memory cgroup", briefs=["the kernel killed python3: out of memory"]),
+    fails(logged(OF_A_GROUP), "last line: 'Memory cgroup", briefs=[LIMIT("cgroup", "python3")]),
+    fails(logged(OF_POD), "train.py was killed;", "resources.limits", briefs=[LIMIT("container", "train.py")]),
+    fails(logged(OF_JOB, OF_A_GROUP), "sbatch --mem", briefs=[LIMIT("Slurm job", "python3")]),
+    fails(logged(OF_JOB, OF_ALL), "or request more", briefs=["the kernel killed python3, tensorboard: out of memory"]),
+    passes(logged("oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),task=python3,pid=4711,uid=0")),
     fails(logged(OF_A_GROUP, OF_ALL, OF_A_GROUP), "python3 was killed x2, tensorboard was killed;", of=["kernel log"]),
     fails(logged(OF_OLD_KERNELS), briefs=["the kernel killed python: out of memory"]),
     fails(logged("Out of memory: Killed process 9 ((resolved)) total-vm:1kB"), "(resolved) was killed;"),

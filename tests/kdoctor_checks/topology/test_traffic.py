@@ -310,6 +310,7 @@ test_iommu_faults = table(
     ),
     passes(logged(INTEL.format("02:00.0", "a000"))),
     unknown(logged(INTEL.format("02:00.0", "a000")), ALONE),
+    passes(logged(INTEL.format("00:02.0", "a000")), {PciDevices: "a log alone"}),
     fails(logged("nvidia 0000:07:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT]"), of=["GPU at 0000:07:00.0"]),
     unknown(log(*NAMELESS)),
     unknown(log(*NAMELESS), {PciDevices: "not read"}, "of 0000:99:00.0, a device without address, which"),

@@ -186,6 +186,9 @@ def test_message_over_two_rows_is_one(tmp_path: Path) -> None:
 
 
 @cases(
+    ("nvidia-container-cli: device error: 9: unknown device", "container runtime", "node"),
+    ("nvidia-vgpu-mgr[9]: error: vmiop_log: (0x0): Incompatible Guest/Host drivers: Guest is", "vGPU manager", "node"),
+    ("NVRM: vGPU 1: version mismatch between guest and host", "vGPU manager", "node"),
     ("Reason=gres/gpu count reported lower than configured (0 < 8)", "Slurm", "node"),
     ("CUDA initialization fails with error 802 (system not yet initialized)", "fabric manager", "fabric manager"),
     ('The GPU fabric stays "In Progress" on all 8 GPUs', "fabric manager", "fabric manager"),

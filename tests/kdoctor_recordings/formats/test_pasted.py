@@ -27,6 +27,8 @@ PASTES: dict[str, Callable[[str], str]] = {
     ),
     "quoted": lambda text: indent(text, "> ", lambda _: True),
     "quoted twice": lambda text: indent(text, "> > ", lambda _: True),
+    "in a comment": lambda text: indent(text, "# ", lambda _: True),
+    "in a comment of code": lambda text: indent(text, "        // ", lambda _: True),
     "in a log of CI": lambda text: indent(text, "[task 2026-07-01T05:06:30.004+00:00] [train] ", lambda _: True),
     "in a log of GitHub": lambda text: indent(text, "2026-07-01T05:06:30.0041234Z ", lambda _: True),
     "in a log of a container": lambda text: indent(text, "trainer-1  | ", lambda _: True),

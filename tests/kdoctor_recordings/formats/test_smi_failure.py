@@ -28,6 +28,9 @@ def test_lost_gpu_has_its_index_address_and_reason() -> None:
     )
     assert told is not None
     assert (told.index, told.errors) == (0, {"handle": "Unknown Error"})
+    told = lost(f"掉卡 {LOST[1:].format(0, '3B').partition(' GPU is')[0]} Unknown Errornon-zero return code 。使用命令")
+    assert told is not None
+    assert told.errors == {"handle": "Unknown Error"}
     assert lost(DAMAGED) is None
     assert lost("Unable to detect the device handle for GPU0000:B1:00.0: Unknown Error") is not None
 

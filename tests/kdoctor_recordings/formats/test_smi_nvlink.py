@@ -29,6 +29,16 @@ def test_list_of_gpus(tmp_path: Path) -> None:
     assert gpus.devices[0].errors["nvlinks"] == "not in nvidia-smi -L"
 
 
+@cases(
+    ("", 0, None), ("\n", 0, 3), ("$ date\n", 0, 3), ("\n", 1, None), ("...\n\n", 0, None), ("cuDNN version: 9\n", 0, 3)
+)
+def test_gpus_are_counted_where_the_list_has_them_all(
+    tmp_path: Path, after: str, first: int, count: int | None
+) -> None:
+    listed = "".join(f"GPU {n}: NVIDIA Test (UUID: {UUID.format(n)})\n" for n in range(first, first + 3))
+    assert imported_gpus(tmp_path, f"{listed}{after}").count == count
+
+
 def counters(*lines: str) -> str:
     """``nvidia-smi nvlink -e`` of two GPUs, the second one with these lines."""
     zero = ("Link 0: Replay Errors: 0", "Link 0: Recovery Errors: 0", "Link 0: CRC Errors: 12")

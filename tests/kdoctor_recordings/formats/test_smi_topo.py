@@ -38,6 +38,12 @@ def test_truncated_matrix(tmp_path: Path) -> None:
     assert [note.rpartition(" after ")[2] for note in found.notes] == ["2 of 3 rows"]
 
 
+def test_quotation_mark_behind_a_cell_is_no_part_of_it(tmp_path: Path) -> None:
+    row = "GPU1\tNV12\t X \tPHB"
+    gpus = imported_gpus(tmp_path, f'{TOPOLOGY.partition(row)[0]}{row}"\n```\n')
+    assert [(pair.level, pair.nvlinks) for pair in gpus.pairs] == [(None, 12), ("SYS", 0), ("PHB", 0)]
+
+
 def test_matrix_without_command_assumes_rw(tmp_path: Path) -> None:
     found = imported(tmp_path, P2P)
     gpus = group(found.facts, Gpus)

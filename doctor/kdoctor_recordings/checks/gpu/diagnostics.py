@@ -66,66 +66,57 @@ def of_setting(result: Diagnostic) -> Remedy | None:
     return None
 
 
-_REMEDIES = (
-    (
-        "nvidia-gridd",
-        Remedy.configure(
-            "Give this virtual machine a license for its vGPU: its token in /etc/nvidia/ClientConfigToken. Without "
-            "one, the driver limits the vGPU.",
-            "sudo systemctl restart nvidia-gridd",
-            look=("nvidia-smi -q | grep -i license", "sudo journalctl -u nvidia-gridd"),
-        ),
+_REMEDIES = {
+    "nvidia-gridd": Remedy.configure(
+        "Give this virtual machine a license for its vGPU: its token in /etc/nvidia/ClientConfigToken. Without "
+        "one, the driver limits the vGPU.",
+        "sudo systemctl restart nvidia-gridd",
+        look=("nvidia-smi -q | grep -i license", "sudo journalctl -u nvidia-gridd"),
     ),
-    (
-        "fabric manager: .*config",
-        Remedy.configure(
-            "Correct the item that the message names, or take the file of the driver's version, and start again.",
-            "sudoedit /usr/share/nvidia/nvswitch/fabricmanager.cfg",
-            "sudo systemctl restart nvidia-fabricmanager",
-            look=("sudo journalctl -u nvidia-fabricmanager",),
-        ),
+    "fabric manager: .*config": Remedy.configure(
+        "Correct the item that the message names, or take the file of the driver's version, and start again.",
+        "sudoedit /usr/share/nvidia/nvswitch/fabricmanager.cfg",
+        "sudo systemctl restart nvidia-fabricmanager",
+        look=("sudo journalctl -u nvidia-fabricmanager",),
     ),
-    (
-        "fabric manager: ",
-        Remedy.configure(
-            "Start the fabric manager in the driver's version, and read why it ended. Without it, CUDA does not start "
-            "on a machine with NVSwitches (error 802).",
-            "sudo systemctl restart nvidia-fabricmanager",
-            look=("sudo journalctl -u nvidia-fabricmanager", "nvidia-smi -q | grep -A 3 Fabric"),
-        ),
+    "fabric manager: ": Remedy.configure(
+        "Start the fabric manager in the driver's version, and read why it ended. Without it, CUDA does not start "
+        "on a machine with NVSwitches (error 802).",
+        "sudo systemctl restart nvidia-fabricmanager",
+        look=("sudo journalctl -u nvidia-fabricmanager", "nvidia-smi -q | grep -A 3 Fabric"),
     ),
-    (
-        "Slurm: ",
-        Remedy.inspect(
-            "Find out why the driver lists fewer GPUs than Slurm was configured with, then resume the node.",
-            "nvidia-smi -L",
-            "sudo dmesg | grep -iE 'NVRM|Xid'",
-        ),
+    "container runtime: ": Remedy.configure(
+        "Request a device that the host lists, by the UUID of nvidia-smi -L. A MIG instance has its own (MIG-...), "
+        "not MIG-GPU-.../1/0.",
+        look=("nvidia-smi -L",),
     ),
-    (
-        "(?i).*imex",
-        Remedy.configure(
-            "Start IMEX again on each node of its domain, and read why it ended. Without it, GPUs of several nodes do "
-            "not reach each other's memory.",
-            "sudo systemctl restart nvidia-imex",
-            look=("nvidia-imex-ctl -N", "sudo journalctl -u nvidia-imex"),
-        ),
+    "vGPU manager: ": Remedy.reinstall(
+        "Install in the guest the driver of the host's vGPU release, or update the host's driver.",
+        look=("nvidia-smi", "sudo journalctl -u nvidia-vgpu-mgr"),
     ),
-    (
-        r"(?i).*nvlink.{,24}\bdown\b",
-        Remedy.inspect(
-            "If the GPU has NVLinks, restart the machine, start the fabric manager, and have it serviced if they stay "
-            "down. Old releases of DCGM also report GPUs without NVLinks: update DCGM.",
-            "nvidia-smi nvlink -s",
-            "nvidia-smi topo -m",
-        ),
+    "Slurm: ": Remedy.inspect(
+        "Find out why the driver lists fewer GPUs than Slurm was configured with, then resume the node.",
+        "nvidia-smi -L",
+        "sudo dmesg | grep -iE 'NVRM|Xid'",
     ),
-)
+    "(?i).*imex": Remedy.configure(
+        "Start IMEX again on each node of its domain, and read why it ended. Without it, GPUs of several nodes do "
+        "not reach each other's memory.",
+        "sudo systemctl restart nvidia-imex",
+        look=("nvidia-imex-ctl -N", "sudo journalctl -u nvidia-imex"),
+    ),
+    r"(?i).*nvlink.{,24}\bdown\b": Remedy.inspect(
+        "If the GPU has NVLinks, restart the machine, start the fabric manager, and have it serviced if they stay "
+        "down. Old releases of DCGM also report GPUs without NVLinks: update DCGM.",
+        "nvidia-smi nvlink -s",
+        "nvidia-smi topo -m",
+    ),
+}
 """A tool with words of its message, and the fix. The most telling ones come first."""
 
 
 def _remedy(tool: str, message: str) -> Remedy:
-    own = next((remedy for words, remedy in _REMEDIES if re.match(words, f"{tool}: {message}")), None)
+    own = next((remedy for words, remedy in _REMEDIES.items() if re.match(words, f"{tool}: {message}")), None)
     manual = _MANUAL if tool != "NHC" else ""
     return own or Remedy.inspect(
         f"{said(message)}Follow it{manual}, and drain the machine until the test passes.", "dcgmi diag -r 3"

@@ -244,6 +244,7 @@ test_final_batch = table(
     passes(run(data={"final_batch": 3}, training={"final_nonfinite": ()}), "stay finite (measured here)"),
     fails(run(model={"normalisations": ()}, data={"final_batch": 3}, training={"final_nonfinite": ("a",)}), "in a"),
     fails(run(training={"final_problem": "ValueError: no"}), "ValueError: no"),
+    fails(run(training={"final_nonfinite": ("a",), "nonfinite": ("a",)}), explained_by=["job.trains"]),
     fails(run(data={"final_batch": 5}), "5 examples over 4"),
     fails(run(data={"final_batch": 3}), "3 examples over 4"),
     unknown(run(data={"final_batch": None})),
@@ -706,6 +707,9 @@ test_reported_loss = table(
     unknown(run(training={"losses": (0.25, 0.24, 0.22), "deviation": 0.3, "noise": 0.03})),
     unknown(run(training={**SGD, **own(logs={"accuracy": 0.5})}), "loss: it was not compared with one device."),
 )
+OF_A_CELL = (
+    "train.ipynb raised FileNotFoundError: weights-of-the-day.h5: No such file or directory (train.ipynb:cell 2:3)"
+)
 test_model_and_data = table(
     "job.model-and-data",
     Severity.ERROR,
@@ -732,6 +736,11 @@ test_model_and_data = table(
     fails(
         run(job=JobRun(problem=JobProblem(part="script", message="OSError: a: No such file or directory"))),
         "Check the path",
+    ),
+    fails(
+        run(job=JobRun(problem=JobProblem(part="script", message=OF_A_CELL))),
+        "Make the file first",
+        briefs=["FileNotFoundError: weights-of-the-day.h5: No such file ... (train.ipynb:cell 2:3)"],
     ),
     fails(run(job=JobRun(problem=JobProblem(part="script", message="no fit", raised=False))), "Make it a script"),
     fails(run(job=None, outcome="timed-out", phase="model", seconds=600.0), "phase model", of=["model"]),

@@ -31,7 +31,7 @@ _REFUSED = tuple(map(os.strerror, (errno.EACCES, errno.EPERM, errno.EROFS, errno
 NO_FILE = os.strerror(errno.ENOENT)
 CHECK_THE_PATH = "Check the path: a relative one begins in the folder where the job starts."
 _RAISED = re.compile(r" raised | ends before any fit: ")
-_PLACE = re.compile(r" \([^() ]+:\d+\)$")
+_PLACE = re.compile(r" \([^()]+:\d+\)$")
 
 
 def case_of(run: SmokeRun) -> SmokeCase | Unjudged:

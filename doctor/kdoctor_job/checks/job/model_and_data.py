@@ -18,6 +18,10 @@ _EXPECTED = {
 }
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)")
 _REMEDY = "To reproduce the error, run your code in the same environment and folder."
+_MAKE_THE_FILE = (
+    "Make the file first, or check its path, which begins in the notebook's folder: shell commands, and cells that "
+    "write a file, are left out."
+)
 
 
 @job_check("job.model-and-data", Severity.ERROR, *TENSORFLOW, answers=["versions.keras-features"])
@@ -67,7 +71,7 @@ def model_and_data(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
 def _to_reproduce(message: str) -> str:
     missing = _MISSING.search(message)
     if missing is None:
-        return CHECK_THE_PATH if NO_FILE in message else _REMEDY
+        return _REMEDY if NO_FILE not in message else _MAKE_THE_FILE if ".ipynb:cell " in message else CHECK_THE_PATH
     package = f"the package of {missing[1]}" if "." in missing[1] else missing[1]  # of google.colab, google is there
     return f"Install {package} in the environment that is examined, or name the job's environment with --python."
 

@@ -173,7 +173,7 @@ def test_missing_facts_are_unknown(check_id: str) -> None:
     assert judge(check_id, run(job=None)).status is Status.UNKNOWN
 
 
-ENDED = "the case ended in phase {} (died)"
+ENDED = "the job ended {} (died)"
 test_data_readable = table(
     "job.data-readable",
     Severity.ERROR,
@@ -189,7 +189,7 @@ test_data_readable = table(
         )
     ),
     unknown(run(data={"unread": "used up"}), "data: used up."),
-    unknown(run(job=None, outcome="died", phase=None), said={"data": ENDED.format("import")}),
+    unknown(run(job=None, outcome="died", phase=None), said={"data": ENDED.format("before its first phase")}),
 )
 test_model_in_scope = table("job.model-in-scope", Severity.ERROR, fails(run(model={"made_in": "outside"}), "outside"))
 test_optimizer_in_scope = table(
@@ -696,7 +696,10 @@ test_trains = table(
         "your model: losses 1, not finite; NaN or infinity in a/bias.",
     ),
     unknown(run(training={"not_run": "not compiled"})),
-    unknown(run(job=JobRun(model=MODEL), outcome="died", phase="data"), said={"training": ENDED.format("data")}),
+    unknown(run(job=None, outcome="timed-out", phase="script"), "ended in phase script (out of time: --model-timeout)"),
+    unknown(
+        run(job=JobRun(model=MODEL), outcome="died", phase="data"), said={"training": ENDED.format("in phase data")}
+    ),
 )
 test_reported_loss = table(
     "job.reported-loss",

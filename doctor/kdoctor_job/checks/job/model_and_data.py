@@ -28,7 +28,7 @@ _MAKE_THE_FILE = (
 def model_and_data(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
     """The model and the data can be created.
 
-    Why: code that raises, hangs or makes something else would also do so after the wait in the job queue.
+    Why: an error before the first step would otherwise show only after the wait in the job queue.
     Remedy: fix the error. A script runs as usual, up to its fit. Functions are called without arguments, in the
     strategy's scope and in the working directory. With --model, a MirroredStrategy that the job makes is that
     strategy; a function that enters its scope is called outside of it. Settings of devices, such as

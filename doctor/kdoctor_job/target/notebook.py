@@ -47,7 +47,7 @@ def run_notebook(file: Path, variables: Dict[str, Any], names: List[str]) -> Non
     except (ValueError, KeyError, TypeError):
         raise PartError("script", f"{file.name} is not a notebook of format 4", "Save it again in Jupyter.") from None
     written = [_MODULE_CELL.match(text) for text in texts]
-    codes = [text[module.end() :] if module else _python(text) for text, module in zip(texts, written)]
+    codes = [text[module.end() :] + "\n" if module else _python(text) for text, module in zip(texts, written)]
     compiled: List[Any] = []
     for number, code in enumerate(codes, 1):
         name = f"{file.absolute()}:cell {number}"

@@ -96,7 +96,7 @@ def diagnose(
         good, more = logs_of(against, BytesIO())
         difference = compare(found, good)
         diagnosis = diagnosis.model_copy(update={"against": difference, "notes": [*diagnosis.notes, *more]})
-    if check and diagnosis.causes:
+    if check:
         probes = load_probes(plugin or ())
         diagnosis = confirm(diagnosis, catalog, probes, python=python, timeout_s=timeout)
     if diagnosis.conclusion in ("not-recognised", "no-end") and not diagnosis.own:

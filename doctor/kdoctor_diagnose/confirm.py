@@ -14,6 +14,7 @@ from kdoctor_diagnose.model import Confirmation, Diagnosis
 _REPLICAS = 2
 """Logical CPU devices of the trainings: a defect of the packages shows there, too."""
 _TIER = "quick"
+_NO_CHECK = "--check ran nothing: no short check confirms what the logs show"
 
 
 def confirm(
@@ -23,7 +24,7 @@ def confirm(
     causes = {check: cause.id for cause in reversed(diagnosis.causes) for check in cause.checks}
     checks = [check for check in catalog.closure(causes) if _is_quick(check.scenario, catalog)]
     if not checks:
-        return diagnosis
+        return diagnosis.model_copy(update={"notes": [*diagnosis.notes, _NO_CHECK]})
     plan = plan_without_checklist("diagnose", "kdoctor diagnose", checks, allow_unknown=True)
     scenarios = dict.fromkeys(check.scenario for check in checks if check.scenario)
     with examination(probes, python, timeout_s) as examined:

@@ -8,11 +8,11 @@ from kdoctor_diagnose.model import Owner
 from kdoctor_diagnose.tracebacks import SEPARATOR, is_library
 
 _LOOK: dict[Owner, str] = {
-    "program": "Read the line of the program that raised it, and what it is given.",
+    "program": "Read the line of the program that raised it, and the values it gets.",
     "data": "Look for the record or file in the data, and leave it out or make it again.",
     "machine": "Look at the machine: disk, memory, network, driver.",
     "environment": "Look whether the job ran in its environment, and at the packages and versions in it: pip check.",
-    "undecided": "Read the line of the program that it names, and what it is given; then the log before it.",
+    "undecided": "Read the line of the program that raised it and the values it gets, then the log before it.",
 }
 """What to look at, in a sentence."""
 _WORDS: dict[Owner, str] = {

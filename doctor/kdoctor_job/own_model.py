@@ -76,6 +76,12 @@ def existing(file: Path, shown: str = "") -> Path:
     return file
 
 
+def as_words(command: str) -> str:
+    """The command of a script, whose file needs no quotes: ``'my train.py' --lr 1`` for ``my train.py --lr 1``."""
+    spaced = _SPACED.match(command)
+    return quoted(spaced[0]) + command[spaced.end() :] if spaced and Path(spaced[0]).is_file() else command
+
+
 def file_of_script(command: str) -> Path | None:
     """The file of ``train.py --batch 64``; None for the name of a module, as after ``python -m``.
 
@@ -86,11 +92,7 @@ def file_of_script(command: str) -> Path | None:
         words = shlex.split(command)
     except ValueError as error:
         raise UsageError(f"--model {command}: {error}") from error
-    spaced = _SPACED.match(command)
     name = words[0] if words else ""
-    if spaced and " " in spaced[0] and Path(spaced[0]).is_file():
-        hint = f'Quote it: --model "{quoted(spaced[0])}{command[spaced.end() :]}"'
-        raise UsageError(f"--model {command}: {spaced[0]} has a space", hint=hint)
     if name.endswith((".py", ".ipynb")):
         return existing(Path(name))
     module = Path(*name.split("."))
@@ -103,7 +105,9 @@ def file_of_script(command: str) -> Path | None:
     if not _MODULE.fullmatch(name):
         raise UsageError(f"--model {command}: expected a script such as train.py, or FILE.py:FUNCTION with --data")
     if module.is_dir() and not (module / "__main__.py").is_file():
-        raise UsageError(f"--model {name}: a folder without __main__.py", hint=f"Name its script: {name}.train")
+        scripts = sorted(file.stem for file in module.glob("*.py") if file.stem.isidentifier())
+        named = f"Name its script: --model {name}.{scripts[0]}" if scripts else None
+        raise UsageError(f"--model {name}: a folder without __main__.py", hint=named)
     return None
 
 
@@ -175,8 +179,9 @@ class UserModel:
         Raises:
             UsageError: there is no such file, or the job does not train on TensorFlow.
         """
+        command = self.model if self.data else as_words(self.model)
         settings = (
-            ("model", self.model),
+            ("model", command),
             ("data", self.data),
             ("fit_arguments", self.fit_arguments),
             ("fit", self.fit),
@@ -187,7 +192,7 @@ class UserModel:
         )
         cases = (*SCENARIO.cases, *([RESTORE] if self.restore else []))
         scenario = replace(SCENARIO, settings=settings, deadline_s=self.deadline_s, cases=cases)
-        script = None if self.data else file_of_script(self.model)
+        script = None if self.data else file_of_script(command)
         folder = Path.cwd() if script is None else script.absolute().parent
         module = Path(*self.model.partition(":")[0].split(".")).with_suffix(".py")
         environment = set_by(script or module)

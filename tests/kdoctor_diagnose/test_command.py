@@ -64,6 +64,8 @@ def test_cause_is_confirmed_on_this_machine(tensorflow: str | None, status: str,
     assert found["versions.tensorflow-installed"] == status
     confirmed = "Confirmed on this machine" in (tmp_path / "report.md").read_text()
     assert confirmed == (status == "fail")
+    (tmp_path / log).write_text("KeyError: 'label'\n")
+    assert "--check ran nothing" in kdoctor("diagnose", log, "--check", "--python", target).stdout
 
 
 def test_fix_is_run_by_root_without_sudo(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,7 +47,8 @@ def diff(
     """Compare checklists and their locks: what is loosened, tightened, moved or cosmetic."""
     if len(checklists) != (1 if base else 2):
         wanted = "one checklist with --base" if base else "two checklists, or one with --base REV"
-        raise UsageError(f"expected {wanted}, got {len(checklists)}")
+        example = quoted("kdoctor", "checklist", "diff", *(checklists[:1] or ["node.yaml"]), "--base", base or "HEAD")
+        raise UsageError(f"expected {wanted}, got {len(checklists)}", hint=f"Example: {example}")
     files = [Path(name) for name in checklists if os.path.isfile(name)]  # noqa: PTH113 - it never raises
     if not base and len(files) == len(checklists) and all(map(is_lock, files)):
         old_lock, new_lock = map(read_lock, files)

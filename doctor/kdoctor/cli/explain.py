@@ -131,6 +131,7 @@ def explain(
         explain_text(standard_input().read(_LONGEST_INPUT).decode("utf-8", "replace"), known)
         return
     name = re.sub(r" \(([^()]+)\)$", r" \1", spelled_out(" ".join(words)))  # multi worker (fit), as reports write it
+    said = name
     if name != (low := name.lower()) and (_is_name(low) or _is_phrase(low)) and not _is_code(name):
         name = name if find_matches(name, known.failures) else low
     text = explain_name(name, known) if name == name.lower() or " " not in name else ""  # a message has capitals
@@ -149,8 +150,8 @@ def explain(
         first = [*wrap(f"Nothing is called {' '.join(words)!r}. These mention it:"), ""]
         show("\n".join([*first, *lines, "", f"To read the first one: kdoctor explain {next(iter(names))}", ""]))
         raise typer.Exit(1)
-    elif not (_is_name(name) or near):
-        explain_text(name, known)
+    elif not (_is_name(name) or near) or (said != name and " " in name):  # a message begins with a capital
+        explain_text(said, known)
     else:
         begin = [one for one in sorted(known.names) if _is_code(name) and one.startswith(name)]
         near = near or (f"; there are {some(begin, _SHOWN)}" if begin else did_you_mean(name, known.names))

@@ -8,7 +8,7 @@ from kdoctor.engine.report import Category, Cause, Mark, Result
 from kdoctor.model import FAMILIES, Severity, Status, family_order
 
 _FEW = 3
-"""Unknown subjects whose reason is named with the first of them."""
+"""Unknown subjects whose reasons are named with the first of them."""
 _NOT_RECORDED = "not in this recording"
 _NOTHING_SHOWN = "no problem found"
 
@@ -70,8 +70,7 @@ def _unknown(family: str, gaps: Sequence[Result], causes: Sequence[Cause], value
         return Category(family=family, mark=Mark.SKIP, text=_because_of(first))
     other = next(result for result, cause in zip(gaps, found, strict=True) if not cause)
     reason = f"{other.reason}{f' (and {len(gaps) - 1} more)' if len(gaps) > 1 else ''}"
-    for shared, number in Counter(item.reason for result in gaps for item in result.unjudged).most_common(1):
-        reason = shared if number > _FEW else reason
+    reason = shared_reason(gaps) or reason
     text = f"{values}; not known: {reason}" if values else f"not known: {reason}"
     return Category(family=family, mark=Mark.UNKNOWN, text=text)
 
@@ -79,6 +78,13 @@ def _unknown(family: str, gaps: Sequence[Result], causes: Sequence[Cause], value
 def _because_of(cause: Cause) -> str:
     """The cause is described elsewhere on the screen, and once is enough."""
     return f"not checked because of {cause.problems[0].check}"
+
+
+def shared_reason(unknown: Iterable[Result]) -> str:
+    """Why most of many checks are unknown; empty for a few, or if each has another reason."""
+    reasons = [item.reason for result in unknown for item in result.unjudged]
+    most = Counter(reasons).most_common(1)
+    return most[0][0] if most and most[0][1] > max(_FEW, len(reasons) // 2) else ""
 
 
 def is_gap(result: Result) -> bool:

@@ -2,12 +2,13 @@
 
 from collections.abc import Collection, Iterable, Sequence
 
+from kdoctor.engine.categories import shared_reason
 from kdoctor.engine.causes import describe_problem
 from kdoctor.engine.exit_codes import EXIT_FAIL, EXIT_INTERRUPTED, EXIT_PASS, EXIT_UNKNOWN
 from kdoctor.engine.report import Cause, Conclusion, Mark, Result, Verdict
 from kdoctor.model import Severity, Status
 from kdoctor.text.lists import counted, some
-from kdoctor.text.wrap import shorten
+from kdoctor.text.wrap import first_sentence, shorten
 
 ALL_PASSED = "all selected checks passed"
 """The reason of a pass with neither warnings nor unknowns nor waivers."""
@@ -77,7 +78,8 @@ def _why_unknown(unknown: Sequence[Result], judged: Sequence[Result]) -> str:
     if not recorded:
         wrong = "no error" if Status.FAIL in read else "nothing wrong" if read else "nothing judged"
         return f"{wrong} in what was recorded, and {counted(len(unknown), 'check')} need more"
-    return f"{some(recorded)} could not be evaluated"
+    shared = first_sentence(shared_reason(unknown)).rstrip(".")
+    return shorten(shared, _LONGEST_REASON) or f"{some(recorded)} could not be evaluated"
 
 
 def _inconclusive(reason: str) -> Verdict:

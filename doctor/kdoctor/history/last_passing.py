@@ -17,6 +17,7 @@ from kdoctor.records import record
 from kdoctor.text.lists import counted
 
 _CHECK = "To see what fails: kdoctor check {}"
+_RECORD = "To record a run that can be restored: kdoctor check {}"
 _ROLLBACK = "To name its environment: kdoctor rollback {} --to last-passing"
 
 
@@ -115,7 +116,7 @@ def _why_none(connection: sqlite3.Connection, series: Series) -> tuple[str, str]
     ).fetchall()
     name = series.checklist
     if not runs:
-        return f"the history has no run of {name} on this host", _CHECK
+        return f"the history has no run of {name} on this host", _RECORD
     passing = [run for run in runs if run[4] == "pass"]
     if not passing:
         return f"the history has {counted(len(runs), 'run')} of {name} on this host, and none passed", _CHECK
@@ -127,6 +128,6 @@ def _why_none(connection: sqlite3.Connection, series: Series) -> tuple[str, str]
         there = f"{_ROLLBACK} --python {quoted(target).replace('{', '{{').replace('}', '}}')}"
         return f"{run}) examined {target}, not {series.target}", _CHECK if scope or not Path(target).exists() else there
     if scope:
-        return f"{run}) was narrowed by {scope}", _CHECK
+        return f"{run}) was narrowed by {scope}", _RECORD
     older = f"{run}, {started_at}) was recorded by an older kdoctor, without the values that a rollback needs"
-    return f"{older}; the next passing run will have them", _CHECK
+    return older, _RECORD

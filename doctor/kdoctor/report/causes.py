@@ -35,10 +35,9 @@ def gap_blocks(report: Report) -> tuple[Block, ...]:
     """One block for the checks that could not be judged and that no cause explains; none if there are none."""
     explained = {check for cause in report.causes for check in cause.unjudged}
     left = [result for result in report.results if result.mark is Mark.UNKNOWN and result.id not in explained]
-    unknown = [result for result in left if is_gap(result)]
-    if not unknown:
+    if not any(map(is_gap, left)):
         return ()
-    gaps = find_gaps(unknown)
+    gaps = find_gaps(left)
     heading = f"{counted(len(left), 'more check' if explained else 'check')} could not be judged"
     if gaps.not_recorded:
         heading = f"{heading}; not recorded: {', '.join(gaps.not_recorded)}"

@@ -120,7 +120,7 @@ def _last_passing(report: Report, collected: Collected, plan: Plan, *, use_histo
     series = Series(host=platform.node(), checklist=plan.checklist.name, target=report.target.partition(" (")[0])
     passed = report.verdict.conclusion is Conclusion.PASS
     past = replace(past, started_at=report.started_at if passed else find_start(os.environ, series, plan.scope))
-    if report.decisions and plan.lock_file and not plan.lock and not collected.from_snapshot:
+    if not passed and report.decisions and plan.lock_file and not plan.lock and not collected.from_snapshot:
         lock, name = find_lock(os.environ, series)
         past = replace(past, lock=lock, name=name, to="last-passing")
     return past

@@ -7,8 +7,8 @@ from rich.cells import cell_len
 
 WIDTH = 80
 """Columns of a report that does not know its terminal."""
-_WORD = re.compile(r"(?:`[^`\n]{1,60}`|\S)+")
-"""A command in backticks can be pasted only if it is on one line."""
+_WORD = re.compile(r"(?:`[^`\n]{1,60}`|\S)+(?: \.\.\.(?!\S))?")
+"""A command in backticks can be pasted only if it is on one line. The mark of a cut text stays with its last word."""
 
 
 def wrap(text: str, width: int = WIDTH, *, first: str = "", rest: str | None = None, lines: bool = False) -> list[str]:

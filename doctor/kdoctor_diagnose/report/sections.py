@@ -32,7 +32,7 @@ def heading(diagnosis: Diagnosis) -> str:
     if diagnosis.own is not None:
         return diagnosis.own.text
     if diagnosis.conclusion == "no-failure" and any(cause.kind == "registration" for cause in diagnosis.also):
-        return "The logs show no failure, but the job trained without its GPUs."
+        return "The logs show no failure, but the job trained without GPUs."
     if diagnosis.conclusion == "not-recognised" and diagnosis.stacks:
         return _stuck(diagnosis.stacks)
     if first is None or diagnosis.conclusion == "consequence":

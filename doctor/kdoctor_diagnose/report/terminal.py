@@ -6,6 +6,7 @@ from kdoctor.report.terminal.page import STYLES, Page
 from kdoctor.text.canvas import Canvas
 from kdoctor_diagnose.model import Diagnosis
 from kdoctor_diagnose.report.sections import fields, heading, notes, own_fields, place, read
+from kdoctor_diagnose.tracebacks import LOG_PREFIX
 
 _MARKS = {
     "cause": Mark.ERROR, "consequence": Mark.WARNING, "not-recognised": Mark.UNKNOWN, "not-read": Mark.UNKNOWN,
@@ -42,7 +43,8 @@ def render_terminal(diagnosis: Diagnosis, canvas: Canvas) -> str:
         page.blank() if line is diagnosis.lines[0] else None
         where = place(line)
         where = f"...{where[-_PLACE:]}" if len(where) > _PLACE else where  # a path does not displace the message
-        page.cut(line.text, lead=f"  {where}  ", lead_style="dim")
+        text = LOG_PREFIX.sub("... ", line.text)
+        page.paragraph(text, indent=2, lead=f"{where}  ", lead_style="dim", hang=4, most=_QUOTED)
     rest = list(notes(diagnosis))
     if rest:
         page.blank()

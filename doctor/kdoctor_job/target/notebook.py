@@ -10,7 +10,7 @@ import sys
 from functools import partial
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 from unittest.mock import MagicMock
 
 from kdoctor_job.target.parts import PartError
@@ -18,7 +18,9 @@ from kdoctor_job.target.parts import PartError
 _OF_CODE = r"(?:capture|prun|time|timeit)\b(?:[ \t]+-\w(?:[ \t]*\d+)?)*"
 """Magics whose text is code of the notebook."""
 _CODE_CELL = re.compile(rf"\A%%{_OF_CODE}.*")
-_MODULE_CELL = re.compile(r"\A%%(?:writefile|file)[ \t]+(?:\./)?(?P<name>\w+)\.py[ \t]*$", re.MULTILINE)
+_MODULE_CELL = re.compile(
+    r"\A%%(?:writefile|file)[ \t]+(?P<more>-a[ \t]+)?(?:\./)?(?P<name>\w+)\.py[ \t]*$", re.MULTILINE
+)
 """Writes a module of the notebook."""
 _OTHER_CELL = re.compile(r"\A%%.*\Z", re.DOTALL)
 _CODE_LINE = re.compile(rf"^([ \t]*)%{_OF_CODE}[ \t]*(?=\S)", re.MULTILINE)
@@ -45,14 +47,18 @@ def run_notebook(file: Path, variables: Dict[str, Any], names: List[str]) -> Non
     except (ValueError, KeyError, TypeError):
         raise PartError("script", f"{file.name} is not a notebook of format 4", "Save it again in Jupyter.") from None
     written = [_MODULE_CELL.match(text) for text in texts]
-    codes = [text[module.end() :] if module else _python(text) for text, module in zip(texts, written)]
+    codes = [text[module.end() :] + "\n" if module else _python(text) for text, module in zip(texts, written)]
     compiled: List[Any] = []
     for number, code in enumerate(codes, 1):
         name = f"{file.absolute()}:cell {number}"
         names.append(name)
         linecache.cache[name] = len(code), None, code.splitlines(keepends=True), name  # for stacks, and AutoGraph
         compiled.append(partial(compile, code, name, "exec"))
-    modules = {module["name"]: made for made, module in zip(compiled, written) if module}
+    modules: Dict[str, List[Any]] = {}
+    for made, module in zip(compiled, written):
+        if module:
+            before = modules.get(module["name"], []) if module["more"] else []
+            modules[module["name"]] = [*before, made]
     sys.meta_path.insert(0, _Modules(modules))
     os.chdir(file.absolute().parent)
     variables.update(display=MagicMock(), get_ipython=MagicMock())
@@ -64,7 +70,7 @@ def run_notebook(file: Path, variables: Dict[str, Any], names: List[str]) -> Non
 class _Modules:
     """Imports modules from the cells that write them."""
 
-    def __init__(self, modules: Mapping[str, Callable[[], Any]]) -> None:
+    def __init__(self, modules: Mapping[str, Sequence[Callable[[], Any]]]) -> None:
         self._modules = modules
         """Their compiled code, by name."""
 
@@ -77,8 +83,9 @@ class _Modules:
         """Let Python make it."""
 
     def exec_module(self, module: Any) -> None:
-        """Run the cell."""
-        exec(self._modules[module.__name__](), vars(module))  # noqa: S102 - the user's code
+        """Run its cells."""
+        for made in self._modules[module.__name__]:
+            exec(made(), vars(module))  # noqa: S102 - the user's code
 
 
 def _python(cell: str) -> str:

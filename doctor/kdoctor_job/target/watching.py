@@ -168,7 +168,8 @@ def kinds_of(place: Path, seen: Dict[Path, Tuple[int, int]]) -> List[str]:
 
 
 def _kind(place: Path, path: Path) -> str:
-    return str(path.with_name(f"*{path.suffix}").relative_to(place))
+    weights = ".weights.h5"  # as Keras calls a file without the model
+    return str(path.with_name(f"*{weights if path.name.endswith(weights) else path.suffix}").relative_to(place))
 
 
 def kill_in_a_save(place: Path, seen: Dict[Path, Tuple[int, int]], kind: str, moment: int = 0) -> None:

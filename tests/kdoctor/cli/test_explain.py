@@ -63,6 +63,7 @@ def test_name_is_found_by_its_parts() -> None:
     misspelt = kdoctor_here("explain", "gradient acumulation")
     assert (misspelt.returncode, "'gradient accumulation'" in misspelt.stderr) == (2, True)
     assert kdoctor_here("explain", "the training hangs at start").returncode == 1
+    assert kdoctor_here("explain", "Graph execution error").returncode == 1  # a message, and near no name
     mentioned = kdoctor_here("explain", "last batch")
     assert (mentioned.returncode, "nan_first_step" in mentioned.stdout) == (1, True)
     *_, more, _, last = kdoctor_here("explain", "NaN").stdout.splitlines()

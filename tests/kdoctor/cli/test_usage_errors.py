@@ -45,6 +45,7 @@ SNAPSHOT = ("--snapshot", "node.json")
     (("lint", "--select", "KD101x", "."), "did you mean 'KD101'?"),
     (("check", "--restore", "--loop", "train:loop"), "--restore requires a value"),
     (("explain", "gpu.repli"), "'gpu.replicas-match'"),
+    (("checklist", "diff", "a b.yaml"), "kdoctor checklist diff 'a b.yaml' --base HEAD\n"),
     (("explain", "site.scratch"), "(or --plugin)"),
     (("check", "--select", "site.scratch"), "of a --plugin"),
     (("check", "--model", "job.py:build"), "--model job.py\n"),

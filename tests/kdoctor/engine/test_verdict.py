@@ -6,7 +6,7 @@ from helpers.reports import failure, finding
 from kdoctor.engine.causes import find_causes
 from kdoctor.engine.report import Conclusion, Result
 from kdoctor.engine.verdict import ALL_PASSED, conclude
-from kdoctor.model import Remedy, Severity, Status
+from kdoctor.model import Remedy, Severity, Status, Unjudged
 
 OTHER = Remedy.configure("Free some memory.")
 
@@ -81,6 +81,13 @@ def test_run_with_all_trainings_skipped_is_inconclusive(statuses: tuple[Status, 
 def test_recording_is_inconclusive_because_of_what_it_lacks(reason: str, read: Status, words: str) -> None:
     verdict = conclude([result(Status.UNKNOWN, reason=reason), result(read, Severity.WARNING)])
     assert (verdict.conclusion, words in verdict.reason) == (Conclusion.UNKNOWN, True)
+
+
+def test_reason_that_most_of_many_checks_share_is_that_of_the_run() -> None:
+    reasons = ("it was not examined", "no fit", "no fit", "no fit", "no fit")
+    unknown = [result(UNKNOWN, unjudged=(Unjudged(subject="job", reason=text),)) for text in reasons]
+    assert conclude(unknown).reason == "no fit"
+    assert "could not be evaluated" in conclude(unknown[:4]).reason
 
 
 def test_pass_reason_names_warnings() -> None:

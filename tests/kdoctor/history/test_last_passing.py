@@ -96,6 +96,7 @@ def test_nothing_is_recorded_after_a_narrowed_run(place: Path, target: str, scop
     with pytest.raises(UsageError) as caught:
         last(place, replace(series(place), target=target))
     assert str(caught.value.hint).endswith("kdoctor check -c x")
+    assert ("fails" in str(caught.value.hint)) == (target != "/opt/job/bin/python"), "that run passed"
 
 
 def test_missing_lock_names_the_closest_run(place: Path) -> None:

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from helpers.reports import complete, cpu_report, failure, finding, result, unknown_report
 from kdoctor.engine.report import Result
 from kdoctor.facts import FactGroup, Host, KernelLog, NotCollected, Packages, TensorFlowBuild
@@ -45,6 +47,12 @@ def test_checks_of_one_reason_are_together() -> None:
     assert gaps.others == {"model, data: no fit": ("job.trains", "job.options")}
     apart = find_gaps([unknown("job.trains", "no fit"), unknown("job.options", "no time")])
     assert apart.others == {"no fit": ("job.trains",), "no time": ("job.options",)}
+
+
+def test_block_counts_what_it_names() -> None:
+    hints = [replace(unknown("gpu.fan", "no fit"), severity=Severity.INFO) for _ in range(3)]
+    (block,) = gap_blocks(cpu_report(results=(unknown("gpu.free", "no fit"), *hints)))
+    assert (block.findings[0].split()[0], block.fields[0].label) == ("4", "4 checks")
 
 
 def test_what_makes_a_run_inconclusive_precedes_warnings() -> None:

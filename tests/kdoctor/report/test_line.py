@@ -8,8 +8,7 @@ from kdoctor.report.formats import render
 def test_line_has_verdict_counts_and_checklist() -> None:
     reason = cpu_report().verdict.reason
     assert render(cpu_report(), "line") == (
-        f"kdoctor READY in 34.2 s: 3 passed, 1 warning, 1 unknown, 4 skipped ({reason}); "
-        "fix forward: smoke.starved-replica (cpu-smoke, version 1)\n"
+        f"kdoctor READY in 34.2 s: 3 passed, 1 warning, 1 unknown, 4 skipped ({reason}) (cpu-smoke, version 1)\n"
     )
 
 

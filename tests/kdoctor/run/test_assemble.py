@@ -98,6 +98,7 @@ def test_history_gives_the_start_and_findings_of_the_last_passing_run(
     assert passed.last_green_at == passed.started_at
     lock = make_lock(plan.checklist, passed, recorded_facts(collected().facts, identifiers=True))
     assert keep(passed, "", {"KDOCTOR_HISTORY": str(tmp_path / "history.sqlite")}, lambda: lock) is None
+    assert build_report(collected(), plan, use_history=True).drift is None, "options explain what is different"
     failed = build_report(collected(without_keras()), plan, use_history=True)
     assert failed.last_green_at == passed.started_at
     assert failed.drift

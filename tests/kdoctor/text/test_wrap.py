@@ -21,6 +21,10 @@ def test_long_word_stays_whole(word: str) -> None:
     assert wrap(f"see {word} here", 10, first="  ") == ["  see", f"  {word}", "  here"]
 
 
+def test_mark_of_a_cut_text_stays_with_its_word() -> None:
+    assert wrap("one two ...", 8) == ["one", "two ..."]
+
+
 def test_wide_characters_take_two_columns() -> None:
     assert wrap("日本語 日本語", 13) == ["日本語 日本語"]
     assert wrap("日本語 日本語", 12) == ["日本語", "日本語"]

@@ -173,7 +173,7 @@ def test_missing_facts_are_unknown(check_id: str) -> None:
     assert judge(check_id, run(job=None)).status is Status.UNKNOWN
 
 
-ENDED = "the case ended in phase {} (died)"
+ENDED = "the job ended {} (died)"
 test_data_readable = table(
     "job.data-readable",
     Severity.ERROR,
@@ -189,7 +189,7 @@ test_data_readable = table(
         )
     ),
     unknown(run(data={"unread": "used up"}), "data: used up."),
-    unknown(run(job=None, outcome="died", phase=None), said={"data": ENDED.format("import")}),
+    unknown(run(job=None, outcome="died", phase=None), said={"data": ENDED.format("before its first phase")}),
 )
 test_model_in_scope = table("job.model-in-scope", Severity.ERROR, fails(run(model={"made_in": "outside"}), "outside"))
 test_optimizer_in_scope = table(
@@ -244,6 +244,7 @@ test_final_batch = table(
     passes(run(data={"final_batch": 3}, training={"final_nonfinite": ()}), "stay finite (measured here)"),
     fails(run(model={"normalisations": ()}, data={"final_batch": 3}, training={"final_nonfinite": ("a",)}), "in a"),
     fails(run(training={"final_problem": "ValueError: no"}), "ValueError: no"),
+    fails(run(training={"final_nonfinite": ("a",), "nonfinite": ("a",)}), explained_by=["job.trains"]),
     fails(run(data={"final_batch": 5}), "5 examples over 4"),
     fails(run(data={"final_batch": 3}), "3 examples over 4"),
     unknown(run(data={"final_batch": None})),
@@ -695,7 +696,10 @@ test_trains = table(
         "your model: losses 1, not finite; NaN or infinity in a/bias.",
     ),
     unknown(run(training={"not_run": "not compiled"})),
-    unknown(run(job=JobRun(model=MODEL), outcome="died", phase="data"), said={"training": ENDED.format("data")}),
+    unknown(run(job=None, outcome="timed-out", phase="script"), "ended in phase script (out of time: --model-timeout)"),
+    unknown(
+        run(job=JobRun(model=MODEL), outcome="died", phase="data"), said={"training": ENDED.format("in phase data")}
+    ),
 )
 test_reported_loss = table(
     "job.reported-loss",
@@ -705,6 +709,9 @@ test_reported_loss = table(
     fails(run(training={"losses": (4.0, 3.8, 3.6)}), "loss: 4, 3.8, 3.6 instead of 1, 0.95, 0.9."),
     unknown(run(training={"losses": (0.25, 0.24, 0.22), "deviation": 0.3, "noise": 0.03})),
     unknown(run(training={**SGD, **own(logs={"accuracy": 0.5})}), "loss: it was not compared with one device."),
+)
+OF_A_CELL = (
+    "train.ipynb raised FileNotFoundError: weights-of-the-day.h5: No such file or directory (train.ipynb:cell 2:3)"
 )
 test_model_and_data = table(
     "job.model-and-data",
@@ -732,6 +739,11 @@ test_model_and_data = table(
     fails(
         run(job=JobRun(problem=JobProblem(part="script", message="OSError: a: No such file or directory"))),
         "Check the path",
+    ),
+    fails(
+        run(job=JobRun(problem=JobProblem(part="script", message=OF_A_CELL))),
+        "Make the file first",
+        briefs=["FileNotFoundError: weights-of-the-day.h5: No such file ... (train.ipynb:cell 2:3)"],
     ),
     fails(run(job=JobRun(problem=JobProblem(part="script", message="no fit", raised=False))), "Make it a script"),
     fails(run(job=None, outcome="timed-out", phase="model", seconds=600.0), "phase model", of=["model"]),

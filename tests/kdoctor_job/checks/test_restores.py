@@ -65,6 +65,8 @@ test_restores = table(
     fails(restored(backup_apart=("dense/kernel",)), "dense/kernel", of=["BackupAndRestore"]),
     # What cannot be loaded anywhere is one finding, and the error says nothing about the killed save.
     fails(restored(load_problem="ValueError: no", kinds=("*.h5",)), "Save whole models as .keras"),
+    fails(restored(load_problem="ValueError: no", kinds=("*.weights.h5",)), "Register own classes"),
+    fails(restored(load_problem="To use the BackupAndRestore callback, you model must be built before"), "Build the"),
     fails(restored(load_problem=UNREGISTERED), "a complete save does not come back, either"),
     fails(restored(load_problem=UNREGISTERED, alone_problem=UNREGISTERED), "Own", of=["loading on all replicas"]),
     fails(restored(**UNSAVED | {"save_problem": FULL}), FULL, "Make /data/saves writable", of=["saving"]),

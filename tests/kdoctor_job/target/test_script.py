@@ -114,7 +114,8 @@ CELLS = (
     "!pip install \\\n  keras\n%matplotlib inline\nfiles = !ls\nmodel?\nif files:\n    !ls\nget_ipython().system('x')\n"
     + NET,
     "%%writefile ./largest9.py\nimport tensorflow as t\n@t.function\ndef largest(x):\n    return x if x > 0 else -x\n",
-    "%%capture out\nfrom largest9 import largest\ndisplay(x, x)",
+    "%%writefile -a largest9.py\nless9 = largest",
+    "%%capture out\nfrom largest9 import less9 as largest\nfrom largest9 import largest\ndisplay(x, x)",
     "%%bash\ntouch saved9\n",
     "%%time\n%time history = model.fit(x, y, epochs=int(largest(-3.0)))\n",
     "model.predict(x)\nmodel.fit(x, y, epochs=9)",
@@ -128,7 +129,7 @@ def test_notebook_runs_up_to_its_fit(until_fit: Callable[..., Any], tmp_path: Pa
     notebook = json.dumps({"nbformat": 4, "cells": cells})
     (tmp_path / "a folder").mkdir()
     *_, arguments, fit = until_fit(notebook, "'a folder/train9.ipynb'", "a folder/train9.ipynb")
-    assert (arguments["epochs"], fit["others"]) == (3, ["train9.ipynb:cell 6:2"])
+    assert (arguments["epochs"], fit["others"]) == (3, ["train9.ipynb:cell 7:2"])
     assert Path.cwd() == tmp_path / "a folder"
     assert [file.name for file in Path().iterdir()] == ["train9.ipynb"]
 

@@ -1,6 +1,7 @@
 """The short report: one screen with the families in one line each, the causes, and the verdict."""
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Any
 
 from kdoctor.commands.ownership import CHECK_ANOTHER
@@ -17,7 +18,6 @@ from kdoctor.text.wrap import first_sentence
 
 _TITLE_WIDTH = 12
 _HEADINGS = 3
-_HEADING_LINES = 2
 _TEXT_LINES = 3
 
 
@@ -97,28 +97,38 @@ def _categories(page: Page, categories: Sequence[Category]) -> None:
 
 
 def _fitted(blocks: Sequence[Block], room: int, canvas: Canvas) -> Page:
-    """The causes in at most ``room`` lines: the first in full, and the last ones in one line each if necessary."""
+    """The causes in at most ``room`` lines, texts cut and the last ones in one line each only if necessary."""
     most, fewest = len(blocks), int(not blocks or _mark(blocks[0]) is not Mark.UNKNOWN)
     falling = range(most, 0, -1)
-    layouts: list[dict[str, Any]] = [{"in_full": most, "shown": most, "with_reasons": True}]
-    layouts += [{"in_full": number, "shown": most, "fixed": most} for number in falling]
-    layouts += [{"in_full": 1, "shown": most, "fixed": number} for number in falling]
-    layouts += [{"in_full": fewest, "shown": number} for number in falling]
-    pages = (_drawn(blocks, canvas, **layout) for layout in layouts)
-    return next((page for page in pages if page.height <= room), None) or _drawn(blocks, canvas, **layouts[-1])
+    layouts: list[dict[str, Any]] = [{"full": most, "shown": most, "why": True}]
+    layouts += [{"full": number, "shown": most, "fixed": most} for number in falling]
+    layouts += [{"full": 1, "shown": most, "fixed": number} for number in falling]
+    layouts += [{"full": fewest, "shown": number} for number in falling]
+    for layout, lines in product(layouts, (None, _TEXT_LINES)):
+        page = _drawn(blocks, canvas, lines, **layout)
+        if page.height <= room:
+            break
+    return page
 
 
 def _drawn(  # noqa: PLR0913 - the ways to save lines
-    blocks: Sequence[Block], canvas: Canvas, *, in_full: int, shown: int, fixed: int = 0, with_reasons: bool = False
+    blocks: Sequence[Block],
+    canvas: Canvas,
+    most: int | None,
+    *,
+    full: int,
+    shown: int,
+    fixed: int = 0,
+    why: bool = False,
 ) -> Page:
-    """The first causes in full, the next ones with one line for the fix, others in one line, and how many are left."""
+    """The first causes, each text in ``most`` lines, the next with one line for the fix, and how many are left."""
     page = Page(canvas)
-    for block in blocks[:in_full]:
+    for block in blocks[:full]:
         page.blank()
-        _cause(page, block, with_reasons=with_reasons)
-    if blocks[in_full:]:
+        _cause(page, block, most, why=why)
+    if blocks[full:]:
         page.blank()
-    for number, block in enumerate(blocks[in_full:shown], in_full):
+    for number, block in enumerate(blocks[full:shown], full):
         first, *others = block.findings
         more = f" (and {len(others)} more)" if others else ""
         lead = f"{page.sign(_mark(block))} "
@@ -141,22 +151,21 @@ def _fix_in_one_line(page: Page, block: Block) -> None:
         page.cut(fix.text.rstrip(":"), lead=f"  {Label.FIX}: ")
 
 
-def _cause(page: Page, block: Block, *, with_reasons: bool) -> None:
+def _cause(page: Page, block: Block, most: int | None, *, why: bool) -> None:
     """What is wrong, the fix, and what else it explains."""
     style = STYLES[_mark(block)]
     lead = f"{page.sign(_mark(block))} "
     for number, finding in enumerate(block.findings[:_HEADINGS]):
-        page.paragraph(
-            finding, lead=lead if number == 0 else " " * len(lead), lead_style=style, style=style, most=_HEADING_LINES
-        )
+        begin = lead if number == 0 else " " * len(lead)
+        page.paragraph(finding, lead=begin, lead_style=style, style=style, most=most)
     if len(block.findings) > _HEADINGS:
         page.line(f"  and {len(block.findings) - _HEADINGS} more")
     reason = next((field.text for field in block.fields if field.label == Label.WHY), "")
-    if with_reasons and reason and block.mark is Mark.ERROR:
-        page.paragraph(first_sentence(reason), indent=2, hang=2, most=_HEADING_LINES)
+    if why and reason and block.mark is Mark.ERROR:
+        page.paragraph(first_sentence(reason), indent=2, hang=2, most=most)
     for field in block.fields:
         if not field.detail:
-            page.field(field, indent=2, most=_TEXT_LINES)
+            page.field(field, indent=2, most=most)
     if block.id:
         page.line(f"  {block.id}", "dim")
 

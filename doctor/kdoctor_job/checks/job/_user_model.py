@@ -20,6 +20,7 @@ from kdoctor.probes.process.records import build
 from kdoctor.text.wrap import shorten
 from kdoctor_checks._causes import NO_GPU, of_import
 from kdoctor_checks._versions import MOST_CHARACTERS
+from kdoctor_checks.smoke._cases import in_phase
 from kdoctor_checks.smoke._judging import unknown
 from kdoctor_job.facts import JobData, JobLoop, JobModel, JobRestore, JobRun, JobStep, JobTraining
 from kdoctor_job.own_loop import LOOP
@@ -31,7 +32,7 @@ _REFUSED = tuple(map(os.strerror, (errno.EACCES, errno.EPERM, errno.EROFS, errno
 NO_FILE = os.strerror(errno.ENOENT)
 CHECK_THE_PATH = "Check the path: a relative one begins in the folder where the job starts."
 _RAISED = re.compile(r" raised | ends before any fit: ")
-_PLACE = re.compile(r" \([^() ]+:\d+\)$")
+_PLACE = re.compile(r" \([^()]+:\d+\)$")
 
 
 def case_of(run: SmokeRun) -> SmokeCase | Unjudged:
@@ -115,7 +116,8 @@ def _no_result(run: SmokeRun) -> str:
         return run.failure or "the run ended before it had a result"
     if case.outcome == "skipped" and case.skip_reason:
         return case.skip_reason
-    return f"the case ended in phase {case.phase or 'import'} ({case.outcome})"
+    how = "out of time: --model-timeout" if case.outcome == "timed-out" else case.outcome
+    return f"the job ended {in_phase(case.phase)} ({how})"
 
 
 def no_room(folder: str) -> Unjudged:

@@ -47,5 +47,7 @@ def _judge_measured(size: str, training: JobTraining | None) -> Outcome | None:
         return finding("final batch", observed, _EXPECTED, _REMEDY, brief=brief)
     if training.final_nonfinite:
         observed = f"{size}: NaN or infinity in {some(training.final_nonfinite)} (measured here)"
-        return finding("final batch", observed, _EXPECTED, _REMEDY, brief="makes weights or the loss NaN")
+        spoilt = ("job.trains",) if training.nonfinite or None in training.own_losses else ()  # before it, too
+        brief = "makes weights or the loss NaN"
+        return finding("final batch", observed, _EXPECTED, _REMEDY, brief=brief, explained_by=spoilt)
     return evidence("final batch", f"{size}: weights and the loss stay finite (measured here)")

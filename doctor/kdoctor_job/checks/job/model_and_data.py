@@ -18,13 +18,17 @@ _EXPECTED = {
 }
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)")
 _REMEDY = "To reproduce the error, run your code in the same environment and folder."
+_MAKE_THE_FILE = (
+    "Make the file first, or check its path, which begins in the notebook's folder: shell commands, and cells that "
+    "write a file, are left out."
+)
 
 
 @job_check("job.model-and-data", Severity.ERROR, *TENSORFLOW, answers=["versions.keras-features"])
 def model_and_data(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
     """The model and the data can be created.
 
-    Why: code that raises, hangs or makes something else would also do so after the wait in the job queue.
+    Why: an error before the first step would otherwise show only after the wait in the job queue.
     Remedy: fix the error. A script runs as usual, up to its fit. Functions are called without arguments, in the
     strategy's scope and in the working directory. With --model, a MirroredStrategy that the job makes is that
     strategy; a function that enters its scope is called outside of it. Settings of devices, such as
@@ -67,7 +71,7 @@ def model_and_data(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
 def _to_reproduce(message: str) -> str:
     missing = _MISSING.search(message)
     if missing is None:
-        return CHECK_THE_PATH if NO_FILE in message else _REMEDY
+        return _REMEDY if NO_FILE not in message else _MAKE_THE_FILE if ".ipynb:cell " in message else CHECK_THE_PATH
     package = f"the package of {missing[1]}" if "." in missing[1] else missing[1]  # of google.colab, google is there
     return f"Install {package} in the environment that is examined, or name the job's environment with --python."
 

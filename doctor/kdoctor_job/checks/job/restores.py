@@ -96,7 +96,7 @@ def _loaded(restore: JobRestore) -> Outcome:
 
 def _not_loaded(restore: JobRestore, problem: str, where: str) -> Outcome:
     otherwise = "Register own classes with keras.saving.register_keras_serializable, and give them get_config."
-    if any(kind.endswith(".h5") for kind in restore.kinds):
+    if any(kind.endswith(".h5") and not kind.endswith(".weights.h5") for kind in restore.kinds):
         otherwise = "Save whole models as .keras, not as .h5."
     return _raised(f"loading on {where}", problem, "it loads and trains on", otherwise)
 

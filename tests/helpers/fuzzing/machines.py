@@ -255,12 +255,14 @@ def _wheel(data: bytes, folder: Path) -> None:
         document(facts, TODAY)
 
 
+UNPACKS = hasattr(tarfile, "data_filter")
+"""Whether this Python can unpack archives safely. That of Debian 12 cannot."""
 MACHINES: Mapping[str, Reader] = {
     "/sys, /proc and /dev": Reader(seeds=_trees, run=_tree, mutate=mutated_json),
     "InfiniBand in /sys": Reader(seeds=_fabrics, run=_fabric, mutate=mutated_json),
     "project folder": Reader(seeds=lambda: _json_of(PROJECT), run=_project, mutate=mutated_json),
     "installed package": Reader(seeds=lambda: _json_of(PACKAGE), run=_package, mutate=mutated_json),
-    "sosreport": Reader(seeds=lambda: [_tar(MEMBERS)], run=_archive, mutate=_repacked),
+    **({"sosreport": Reader(seeds=lambda: [_tar(MEMBERS)], run=_archive, mutate=_repacked)} if UNPACKS else {}),
     "nvidia-bug-report": Reader(seeds=lambda: [REPORT.encode()], run=_archive),
     "shared library": Reader(seeds=_library, run=_read_library),
     "wheel": Reader(seeds=lambda: [_zip(WHEEL)], run=_wheel, mutate=_rezipped),

@@ -52,6 +52,13 @@ class Job:
         (info / "METADATA").write_text("\n".join([*lines, "", "Requires-Dist: not-a-header", ""]))
         return info
 
+    def starts_with(self, code: str) -> Path:
+        """Run code when the interpreter starts, before the same file of Debian's Python is found."""
+        (self.site / "first.pth").write_text(f"import sys; sys.path.insert(0, {str(self.site)!r})\n")
+        file = self.site / "sitecustomize.py"
+        file.write_text(code)
+        return file
+
     def tensorflow(self, version: str, build_info: str | None = BUILD_INFO, header: str | None = None) -> None:
         self.install("tensorflow", version)
         package = self.site / "tensorflow"
@@ -294,12 +301,12 @@ def test_keras_json_settings(job: Job) -> None:
 
 
 def test_interpreter_output_is_ignored(job: Job) -> None:
-    (job.site / "sitecustomize.py").write_text("import sys\nprint('hello')\nprint('trouble', file=sys.stderr)")
+    job.starts_with("import sys\nprint('hello')\nprint('trouble', file=sys.stderr)")
     assert job.read(Packages).installed == ()
 
 
 def test_interpreter_that_dies_is_unavailable(job: Job) -> None:
-    (job.site / "sitecustomize.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)")
+    job.starts_with("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)")
     for facts in job.collect().values():
         assert isinstance(facts, Unavailable)
         assert "SIGSEGV" in facts.unavailable
@@ -307,8 +314,7 @@ def test_interpreter_that_dies_is_unavailable(job: Job) -> None:
 
 @pytest.mark.parametrize("code", ["raise SystemExit('no licence')", "import os; os._exit(7)", "import absent"])
 def test_interpreter_that_ends_at_its_start_is_named_with_the_file(job: Job, code: str) -> None:
-    file = job.site / "sitecustomize.py"
-    file.write_text(code)
+    file = job.starts_with(code)
     only, *others = job.collect().values()
     if code == "import absent":  # Python prints the error and goes on
         assert not any(isinstance(group, Unavailable) for group in (only, *others))
@@ -325,7 +331,7 @@ def test_hang_in_one_group_keeps_earlier_groups(job: Job, monkeypatch: pytest.Mo
     finder = (
         "import sys, time\nclass F:\n  def find_spec(self, name, *_):\n    if name == 'tensorflow': time.sleep(60)\n"
     )
-    (job.site / "sitecustomize.py").write_text(f"{finder}sys.meta_path.insert(0, F())")
+    job.starts_with(f"{finder}sys.meta_path.insert(0, F())")
     collected = job.collect()
     assert isinstance(collected[Packages], Packages)
     facts = collected[TensorFlowBuild]
@@ -336,7 +342,7 @@ def test_hang_in_one_group_keeps_earlier_groups(job: Job, monkeypatch: pytest.Mo
 def test_error_in_one_group_does_not_affect_others(job: Job) -> None:
     finder = "import sys\nclass F:\n  def find_spec(self, name, *_):\n"
     finder += "    if name == 'tensorflow': raise OSError('stale handle')\n"
-    (job.site / "sitecustomize.py").write_text(f"{finder}sys.meta_path.insert(0, F())")
+    job.starts_with(f"{finder}sys.meta_path.insert(0, F())")
     collected = job.collect()
     failed = collected[TensorFlowBuild]
     assert isinstance(failed, Unavailable)

@@ -9,8 +9,6 @@ from kdoctor_checks._gpus import DRIVER, readings, smi
 from kdoctor_checks.gpu._clocks import CHILDREN, HARDWARE, cause, held, lasting, names
 from kdoctor_checks.gpu._clocks import clocks as shown
 
-_FAST = 0.9
-
 
 @check("gpu.clocks", severity=Severity.ERROR, needs_gpus=True, requires=DRIVER)
 def clocks(gpus: Gpus) -> Iterator[Outcome]:
@@ -19,17 +17,14 @@ def clocks(gpus: Gpus) -> Iterator[Outcome]:
     Why: overheating or the power brake cuts a GPU's clock in half or worse. On one recorded machine, eight GPUs ran at
     86 of 1980 MHz and looked healthy otherwise. One slow GPU slows every replica. The slowdown flag can be set briefly
     when the performance state changes, so it counts only if it is set in every reading. The thermal and power brake
-    flags also count without it. Without the flags, a clock near its maximum shows that nothing slows the GPU down.
+    flags also count without it.
     Remedy: check cooling and power supplies. A permanent power brake comes from the power supply or the chassis.
     Sources:
         https://docs.nvidia.com/deploy/nvml-api/api/group__nvmlClocksEventReasons.html
         https://docs.nvidia.com/datacenter/dcgm/2.4/dcgm-api/dcgm-api-field-constants.html
     """
     judged, others = readings(gpus, "clock_event_reasons")
-    fast = {gpu.subject: gpu for gpu in gpus.devices if _is_fast(gpu)}
-    for outcome in others:
-        gpu = fast.get(outcome.subject) if isinstance(outcome, Unjudged) else None
-        yield Evidence(subject=gpu.subject, observed=f"near the maximum{shown(gpu)}") if gpu else outcome
+    yield from others
     slowed = [gpu for gpu in judged if _counts(gpu)]
     for gpu in judged:
         found = lasting(gpu) & HARDWARE
@@ -52,11 +47,6 @@ def clocks(gpus: Gpus) -> Iterator[Outcome]:
             yield Evidence(
                 subject=gpu.subject, observed=f"event reasons: {active} ({counted(count, 'reading')}){shown(gpu)}"
             )
-
-
-def _is_fast(gpu: Gpu) -> bool:
-    """Whether its clock shows that no slowdown lasts, which would halve it."""
-    return bool(gpu.clock_sm_mhz and gpu.clock_sm_max_mhz and gpu.clock_sm_mhz >= _FAST * gpu.clock_sm_max_mhz)
 
 
 def _counts(gpu: Gpu) -> bool:

@@ -42,7 +42,7 @@ test_clocks = table(
     fails(several({}, reasons(0x8, 0x8))),
     unknown(several({}, reasons(0x8)), "single reading"),  # a dump has one reading
     unknown(several({}, reasons())),
-    unknown(several({}, {"clock_event_reasons": None})),
+    unknown(several({}, {"clock_event_reasons": None, "clock_sm_mhz": 1980, "clock_sm_max_mhz": 1980})),
     fails(several(*BRAKED), BRAKE, "SM clock 86 of 1980 MHz.", of=8),
     fails(
         several(*[{}] * 5, reasons(0x40, 0x40, 0x40), {}, {}), "slowed down by hardware", HEAT, of=["GPU 5"], evidence=7

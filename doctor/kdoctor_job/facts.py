@@ -216,8 +216,7 @@ class JobTraining:
     own: JobComparison | None = None
     """None if the job was not compared with its own optimizer."""
     scale_hidden: Reason = None
-    """Why weights of the job's optimizer do not show a gradient that is too large by a factor, so that SGD is compared,
-    too; empty if they show it, None if unknown."""
+    """Why only SGD shows a gradient too large by a factor; empty if the job's optimizer does, None if unknown."""
     not_compared: Reason = None
     """Why the weights were not compared with one device, at least not with SGD."""
     losses: tuple[float | None, ...] = ()
@@ -284,7 +283,8 @@ class JobStep:
     """What the step got whose examples are not seen, such as an iterator; empty if they are."""
     updated: int = 0
     """Variables that the optimizer updated."""
-    sums: int = 0  # How often the step adds up their gradients over the replicas.
+    sums: int = 0
+    """How often the step adds up their gradients over the replicas."""
     different: tuple[str, ...] = ()
     """Trained variables that differ between the replicas after the step, at most six."""
     nonfinite: tuple[str, ...] = ()

@@ -20,10 +20,10 @@ _OTHER_LINE = re.compile(r"^[%!].*$", re.MULTILINE)
 
 
 def set_by(file: Path, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The variables by name, as a script, module or notebook sets them to a text; those it may not set are left out.
+    """The variables that code sets whenever it runs, each to a literal text, and that have another value so far.
 
     Args:
-        file: the code. What cannot be read is left out: its run says that better.
+        file: a script, a module or a notebook. What cannot be read is left out: its run says that better.
         environment: what is set already.
     """
     found: dict[str, str] = {}

@@ -92,9 +92,10 @@ def check(
             wanted = wanted.for_recording(collected.facts)
         plan = wanted.plan(catalog, recorded_with_options(collected.facts, catalog))
     else:
-        for name, value in [pair for item in trainings for pair in item.environment.items()]:
-            os.environ[name] = value
-            warn(f"kdoctor: {name}={value}, as the job sets it", level="info")
+        for item in trainings:
+            os.environ.update(item.environment)
+            for name, value in item.environment.items():
+                warn(f"kdoctor: {name}={value}, as the job sets it", level="info")
         folders = [script.absolute().parent] if script else [item.folder for item in trainings if item.folder]
         with examination(load_probes(plugin or ()), python, timeout, next(iter(folders), None)) as examined:
             # The probes are running while the checks are imported and the checklist is read.

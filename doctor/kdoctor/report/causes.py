@@ -1,6 +1,6 @@
 """The first part of a report for people: what was examined, and one block for each cause with its fix."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kdoctor.engine.categories import is_gap
 from kdoctor.engine.causes import describe_problem, relevant
@@ -11,8 +11,6 @@ from kdoctor.report.sections import Block, Field
 from kdoctor.text.lists import counted, some
 from kdoctor.text.wrap import is_cut
 from kdoctor.version import __version__
-
-_NAMED = 3
 
 
 def heading(report: Report) -> str:
@@ -55,14 +53,18 @@ def _gap_fields(gaps: Gaps, report: Report) -> Iterator[Field]:
         verb = "needs" if number == 1 else "need"
         yield Field(label=Label.NOT_JUDGED, text=f"{counted(number, 'check')} {verb} values that are not in {output}")
     reasons = list(gaps.others.items())
-    for reason, checks in reasons[:_NAMED]:
-        yield Field(label=some(checks) if len(checks) <= MOST_NAMED else counted(len(checks), "check"), text=reason)
-    if reasons[_NAMED:]:
-        rest = counted(len(reasons) - _NAMED, "more reason")
+    for reason, checks in reasons[:MOST_NAMED]:
+        yield Field(label=_named(checks), text=reason)
+    if reasons[MOST_NAMED:]:
+        rest = counted(len(reasons) - MOST_NAMED, "more reason")
         yield Field(label=Label.EVERY_CHECK, text=f"{rest} in the full report")
     if gaps.not_recorded and not report.interrupted:
         text = "Record all of it on that machine, or import more output (kdoctor snapshot --help)."
         yield Field(label=Label.RECORD, text=text, commands=("kdoctor snapshot -o machine.json",))
+
+
+def _named(checks: Sequence[str]) -> str:
+    return some(checks) if len(checks) <= MOST_NAMED else counted(len(checks), "check")
 
 
 def cause_block(report: Report, cause: Cause) -> Block:
@@ -88,7 +90,7 @@ def _cause_fields(report: Report, cause: Cause) -> Iterator[Field]:
     if also := (*cause.checks[1:], *cause.explains):
         yield Field(label=Label.ALSO_EXPLAINS, text=some(also))
     if missing := (*cause.unjudged, *cause.blocked):
-        text = some(missing) if len(missing) <= _NAMED else counted(len(missing), "check")
+        text = _named(missing)
         yield Field(label=Label.NOT_CHECKED, text=text)
     yield from _details(report, cause)
 

@@ -11,7 +11,7 @@ from kdoctor.report.phrases import describe_reason
 from kdoctor.text.subjects import name_subjects
 
 MOST_NAMED = 3
-"""Checks and subjects of more are counted."""
+"""More checks, subjects or reasons are counted."""
 _PYTHON = "Python environment"
 _GROUPS = {
     "target": _PYTHON,

@@ -33,7 +33,7 @@ _MOST_CALLS = 64
 """Calls that take gradients and update nothing."""
 _LATE_S = 5.0
 """Seconds for the notes of a step after the next one has begun."""
-_ALONE_S = 10.0
+_OUTSIDE_S = 10.0
 """Seconds for which a script may update variables outside ``strategy.run`` before it trains with one."""
 _OF_KERAS_2 = ("_resource_apply_dense", "_resource_apply_sparse_duplicate_indices")
 """What updates a variable in a legacy optimizer. The second one gets the gradient's values and their indices."""
@@ -84,9 +84,9 @@ class FirstStep:
         """Whether it has taken this one."""
         self.taken: Callable[[], object] = lambda: None
         """Is called after the step, and does not return."""
-        self.alone: Callable[[], object] = lambda: None
-        """Is called if the script trains on one device only, and does not return."""
-        self.is_alone = False
+        self.on_one_device: Callable[[], object] = lambda: None
+        """Is called if variables are updated only outside ``strategy.run``."""
+        self.is_outside = False
         """Whether variables are updated outside ``strategy.run``."""
         self._ends = threading.Lock()
         self._before: Optional[List[Tuple[Any, Any]]] = None
@@ -262,7 +262,7 @@ class FirstStep:
 
         def update(gradient: Any, variable: Any, *more: Any, **named: Any) -> Any:
             if not self._is_inside:  # one device would take other examples
-                self._begin_alone()
+                self._note_outside()
                 return found(gradient, variable, *more, **named)
             device = variable.device
             number = next(self._orders.setdefault(device, itertools.count()))
@@ -285,10 +285,10 @@ class FirstStep:
 
         return tf.autograph.experimental.do_not_convert(update)
 
-    def _begin_alone(self) -> None:
-        if not self.is_alone:
-            self.is_alone = True
-            timer = threading.Timer(_ALONE_S, lambda: self.alone() if self._before is None else None)
+    def _note_outside(self) -> None:
+        if not self.is_outside:
+            self.is_outside = True
+            timer = threading.Timer(_OUTSIDE_S, lambda: self.on_one_device() if self._before is None else None)
             timer.daemon = True
             timer.start()
 

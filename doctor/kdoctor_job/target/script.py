@@ -178,7 +178,7 @@ def until_fit(
         raise PartError(PART, message, _fix_of(error, words[0])) from error
     if step is not None and step.calls:
         step.taken()
-    if step is not None and step.is_alone and not fits.begun:
+    if step is not None and step.is_outside and not fits.begun:
         return found(TrainingBegins(call=_ALONE))
     ended = f"{words[0]} ended {f'before {fits.awaited}' if fits.begun else 'without a call of fit'}"
     functions = not fits.cells and any(map(inspect.isfunction, vars(sys.modules["__main__"]).values()))
@@ -293,7 +293,7 @@ def stopped_at_fit(fits: Fits | None = None) -> Iterator[None]:
     sys.meta_path.insert(0, finder)
     change(tf.distribute.Strategy, "run", _stops_run(tf.distribute.Strategy.run, fits))
     if fits.step is not None:
-        fits.step.alone = lambda: None if fits.begun else fits.stop(TrainingBegins(call=_ALONE))
+        fits.step.on_one_device = lambda: None if fits.begun else fits.stop(TrainingBegins(call=_ALONE))
         change(tf.GradientTape, "gradient", fits.step.gradient_of(tf.GradientTape.gradient))
         change(tf, "gradients", fits.step.gradient_of(tf.gradients))
         extended = tf.distribute.StrategyExtended

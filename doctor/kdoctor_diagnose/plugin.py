@@ -7,4 +7,5 @@ DIAGNOSE = LazyCommand(
     "Find out from its logs why a job failed.",
     "Example: kdoctor diagnose train.log, or: python train.py 2>&1 | kdoctor diagnose -",
     place="front",
+    reads=(".log", ".out", ".err"),
 )

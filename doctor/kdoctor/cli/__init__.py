@@ -1,6 +1,5 @@
 """The command line: one module for each command. It connects the parts of kdoctor and decides nothing."""
 
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -9,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 import typer
 
 from kdoctor.cli.lazy import LazyCommand, LazyGroup, ask_for_all
+from kdoctor.cli.refused import refused_by_typer
 from kdoctor.cli.stderr import (
     CommandInterrupted,
     flushed_stdout,
@@ -17,36 +17,17 @@ from kdoctor.cli.stderr import (
     report_errors,
 )
 from kdoctor.commands.again import has_driver
-from kdoctor.errors import did_you_mean
-from kdoctor.text.sanitize import clean
 from kdoctor.version import __version__
-
-_NOT_AMONG = " is not one of "
-_PYDANTIC = re.compile("^Value error, |, unable to parse.*")
-_QUOTED = re.compile(r"'([^']*)'")
 
 
 @contextmanager
 def _reported() -> Iterator[None]:
-    """Report Ctrl-C, which typer turns into an exit code without a word, and clean typer's own messages.
-
-    A word that is not among the choices gets the one that may be meant.
-    """
+    """Report Ctrl-C, which typer turns into an exit code without a word, and what typer refuses."""
     try:
-        yield
+        with refused_by_typer():
+            yield
     except KeyboardInterrupt as error:
         raise CommandInterrupted from error
-    except Exception as error:
-        message = getattr(error, "message", None)
-        if isinstance(message, str):
-            word, *choices = _QUOTED.findall(message) if _NOT_AMONG in message else [""]
-            message = message.replace("Input should be", "it must be").replace("a valid integer", "an integer")
-            message = _PYDANTIC.sub("", message).rstrip(".") + did_you_mean(word, choices)
-            own = getattr(getattr(getattr(error, "ctx", None), "command", None), "params", ())
-            if hasattr(error, "option_name") and any("[-- " in str(param.metavar) for param in own):
-                message = f"{message}; to pass it on: -- {error.option_name}"
-            error.message = clean(message)  # type: ignore[attr-defined]  # it repeats the arguments
-        raise
 
 
 class _Commands(LazyGroup):

@@ -1,7 +1,7 @@
 """A command group that imports a command when it runs (click's documented pattern for lazy subcommands)."""
 
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property, partial
@@ -14,8 +14,10 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from kdoctor.cli.completion import complete_check
+from kdoctor.cli.refused import named_like
 from kdoctor.commands.again import called_here
-from kdoctor.errors import UsageError
+from kdoctor.errors import UsageError, did_you_mean
 from kdoctor.plugins.installed import load, named, origin_of
 from kdoctor.text.lists import counted
 
@@ -52,11 +54,19 @@ class ChecklistCommand(TyperCommand):
             if {*before} & {*repeated}:
                 hint = f"Repeat the option: {before[0]} {shlex.quote(rest[0])}"
             elif not values.get("checklist"):
-                is_job = rest[0].endswith((".py", ".ipynb")) and "--model" in options
-                does = "examine a job: {} --model" if is_job else "name a checklist: {} --checklist"
-                hint = f"To {does.format(ctx.command_path)} {shlex.quote(rest[0])}"
+                does, option = _meaning(rest[0], options)
+                hint = f"To {does}: {ctx.command_path} {option} {shlex.quote(rest[0])}"
             raise UsageError(f"unexpected argument {' '.join(rest)}", hint=hint or None)
         return super().parse_args(ctx, args)
+
+
+def _meaning(word: str, options: Collection[str]) -> tuple[str, str]:
+    """What a word without an option may be meant to do, and the option for it."""
+    if word.endswith((".py", ".ipynb")) and "--model" in options:
+        return "examine a job", "--model"
+    if "--select" in options and word in complete_check(word):
+        return "run only those checks", "--select"
+    return "name a checklist", "--checklist"
 
 
 Place = Literal["front", "more", "hidden"]
@@ -74,6 +84,8 @@ class LazyCommand:
     """``module:attribute`` of its class."""
     place: Place = "more"
     """Where the list of commands shows it."""
+    reads: tuple[str, ...] = ()
+    """Endings of files that only this command reads, for a command line that names a file and no command."""
 
     def load(self, name: str) -> Any:
         """Import the command."""
@@ -196,18 +208,25 @@ class LazyGroup(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command to run and its arguments."""
-        if self.extensible and self.get_command(ctx, args[0]) is None:
-            known = {**self.lazy_commands, **self._added}
-            inner = [name for name, command in known.items() if args[0] in getattr(command.load(name), "commands", ())]
-            if inner:
-                ctx.fail(f"No such command '{args[0]}'. Did you mean '{inner[0]} {args[0]}'?")
-        if args[0][:1].isdigit() and any("--tensorflow" in option.opts for option in self.params):
-            ctx.fail(f"No such command '{args[0]}'. Did you mean '--tensorflow {args[0]}'?")
-        name, placeholder, rest = super().resolve_command(ctx, args)
-        if not (name and placeholder):
-            return name, None, rest
+        name, *rest = args
+        if self.get_command(ctx, name) is None:
+            if not self.extensible or not name.endswith((".py", ".ipynb", ".yaml", ".yml")):
+                raise self._unknown(ctx, name)
+            name, rest = "check", args  # which says with which option it takes such a file
         command = self.lazy_commands.get(name) or self._added[name]
         return name, command.load(name), rest
+
+    def _unknown(self, ctx: Any, word: str) -> UsageError:
+        known = {**self.lazy_commands, **self._added}
+        inner = [name for name, one in known.items() if word in getattr(one.load(name), "commands", ())]
+        reads = [name for name, one in known.items() if one.reads and word.endswith(one.reads)]
+        options = [option for param in self.params for option in param.opts]
+        meant = f"; did you mean '{inner[0]} {word}'?" if inner else did_you_mean(word, known)
+        if word[:1].isdigit() and "--tensorflow" in options:
+            meant = f"; did you mean '--tensorflow {word}'?"
+        hint = f"To give it to a command: {ctx.command_path} {reads[0]} {shlex.quote(word)}" if reads else ""
+        hint = hint or f"To see the commands: {ctx.command_path} --help"
+        return UsageError(f"no such command: {word}{meant or named_like(word, options)}", hint=hint)
 
     @cached_property
     def _added(self) -> dict[str, LazyCommand]:

@@ -1,0 +1,51 @@
+"""What typer refuses to parse, as kdoctor's own usage errors: one form for all, with what to do next."""
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from kdoctor.errors import UsageError, did_you_mean
+from kdoctor.text.sanitize import clean
+
+_PYDANTIC = re.compile("^Value error, |, unable to parse.*")
+_QUOTED = re.compile(r"'([^']*)'")
+_NOT_AMONG = " is not one of "
+
+
+@contextmanager
+def refused_by_typer() -> Iterator[None]:
+    """Raise typer's errors about arguments as usage errors.
+
+    Raises:
+        UsageError: typer refuses an argument.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not hasattr(error, "format_message"):
+            raise
+        context: Any = getattr(error, "ctx", None)
+        message = clean(_message(error, context))  # it repeats the arguments
+        hint = f"To see what it takes: {context.command_path} --help" if context else None
+        raise UsageError(message[:1].lower() + message[1:].rstrip("."), hint=hint) from error
+
+
+def _message(error: Any, context: Any) -> str:
+    """What typer says, with the one that may be meant."""
+    options = [option for param in context.command.params for option in param.opts] if context else []
+    if hasattr(error, "possibilities"):
+        meant = named_like(error.option_name, options)
+        passed_on = any("[-- " in str(param.metavar) for param in context.command.params)
+        return f"{error.message}{meant}" + (f"; to pass it on: -- {error.option_name}" if passed_on else "")
+    said = error.message.replace("Input should be", "it must be").replace("a valid integer", "an integer")
+    word, *choices = _QUOTED.findall(said) if _NOT_AMONG in said else [""]
+    error.message = _PYDANTIC.sub("", said).rstrip(".") + did_you_mean(word, choices)
+    return str(error.format_message())
+
+
+def named_like(word: str, options: Iterable[str]) -> str:
+    """``; did you mean '--x'?`` by what follows the dashes, or an empty string."""
+    names = {option.lstrip("-"): option for option in options if option.startswith("--")}
+    meant = did_you_mean(word.lstrip("-"), names)
+    return meant.replace("mean '", "mean '--")

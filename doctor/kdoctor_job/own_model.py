@@ -97,7 +97,7 @@ def file_of_script(command: str) -> Path | None:
         return existing(Path(name))
     module = Path(*name.split("."))
     is_here = module.is_dir() or module.with_suffix(".py").is_file()
-    if not is_here and (shutil.which(name) or name.startswith("python")):
+    if not is_here and (shutil.which(name) or name.startswith(("python", "-m"))):
         own = words[words.index("-m") + 1 :] if "-m" in words else [*dropwhile(lambda word: word[-3:] != ".py", words)]
         own = own or ["train.py", "--batch", "64"]
         hint = f"Leave it out: --model {quoted(shlex.join(own))}"

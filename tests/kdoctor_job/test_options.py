@@ -72,7 +72,8 @@ def test_misspelt_file_or_function_is_found_before_a_run(
     ("trian.py", "trian.py: no such file; did you mean 'train.py'?"), ("train.py 'x", "No closing quotation"),
     ("a/b", "expected a script such as train.py"), ("", "expected a script such as train.py"),
     ("my train.py --lr 1", ""), ("b.ipynb", "b.ipynb: no such file"),
-    ("python train.py", "python is not a script"), ("jobs", "a folder without __main__.py"),
+    ("python train.py", "python is not a script"),
+    ("-m jobs.train", "-m is not a script\nLeave it out: --model jobs.train"), ("jobs", "a folder without __main__.py"),
 )  # fmt: skip
 def test_script_with_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, refused: str) -> None:
     monkeypatch.chdir(tmp_path)

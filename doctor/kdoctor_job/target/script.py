@@ -254,6 +254,11 @@ def _fix_of(error: BaseException, script: str) -> str:
     if isinstance(error, EOFError):
         return "Give the answer as an argument: a job in a queue has no standard input, either."
     file, package = Path(script), getattr(error, "name", None)
+    if "attempted relative import with no" in str(error) and file.suffix == ".py":
+        folders = file.absolute().parents
+        above = next(folder for folder in folders[1:] if not (folder / "__init__.py").is_file())
+        module = ".".join(file.absolute().relative_to(above).with_suffix("").parts)
+        return f"It is a module of a package: use --model {module}" + f", in {above}" * (above != Path.cwd())
     if not (isinstance(error, ModuleNotFoundError) and package and file.suffix == ".py"):
         return ""
     root = next((folder for folder in file.parents if (folder / package).is_dir()), None)

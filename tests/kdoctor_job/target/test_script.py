@@ -200,13 +200,15 @@ def test_module_that_is_not_there_is_named(until_fit: Callable[..., Any]) -> Non
         until_fit("", "jobs9.none")
 
 
+@pytest.mark.filterwarnings("ignore::ImportWarning")
 def test_package_is_run_as_python_runs_it(until_fit: Callable[..., Any]) -> None:
     from kdoctor_job.target.parts import PartError
 
     sys.path[:] = [folder for folder in sys.path if folder]  # python -m pytest adds the working directory
-    with pytest.raises(PartError) as error:
-        until_fit("import jobs9.net", "jobs9/train.py", "jobs9/train.py")
-    assert "--model jobs9.train" in error.value.record["fix"]
+    for text in ("import jobs9.net", "from . import net", "from .net import SIZE"):
+        with pytest.raises(PartError) as error:
+            until_fit(text, "jobs9/train.py", "jobs9/train.py")
+        assert error.value.record["fix"].endswith("use --model jobs9.train")
     Path("src9/pkg9").mkdir(parents=True)
     with pytest.raises(PartError) as error:
         until_fit("import pkg9.net", "src9/pkg9/train.py", "src9/pkg9/train.py")

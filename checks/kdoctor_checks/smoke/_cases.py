@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 
 from kdoctor.facts import SmokeCase
 
@@ -11,6 +12,9 @@ _NODE = re.compile(r"\{\{function_node \S+\}\} ?")
 _LINE_CHARACTERS = 300
 _HEADLINES = ("Exception encountered when calling", "Graph execution error:", "Detected at node", 'File "')
 _FRAME = re.compile(r'^\s*File "(?P<path>[^"]+)", line (?P<line>\d+) in (?P<name>.+)$', re.MULTILINE)
+_KDOCTOR = re.compile(r"/kdoctor(_\w+)?/|^<string>$")
+_PYTHON = re.compile(r"/python\d[\d.]*/(?!(site|dist)-packages/)|^<frozen ")
+_INSTALLED = re.compile(r"/(site|dist)-packages/")
 _TRAINING_PHASES = ("data", "trace", "first step", "between steps", "train")
 
 
@@ -27,7 +31,8 @@ def describe_end(case: SmokeCase) -> str:
     where += _progress(case)
     if case.outcome == "timed-out":
         seconds = f" after {case.seconds:.0f} s" if case.seconds else ""
-        return f"hung{where} and was ended{seconds}{innermost_frames(case.stacks)}{_log_line(case)}"
+        log = "" if own_place(case.stacks) else _log_line(case)
+        return f"hung{where} and was ended{seconds}{innermost_frames(case.stacks)}{log}"
     ended = f"terminated by {case.signal}" if case.signal else f"exited with status {case.exit_code}"
     return f"{ended}{where}{innermost_frames(case.stacks)}{_log_line(case) or _last_stderr_line(case.stderr_tail)}"
 
@@ -46,16 +51,39 @@ def was_refused(case: SmokeCase, refusals: Sequence[str]) -> bool:
 
 
 def innermost_frames(stacks: str | None) -> str:
-    """The innermost three frames of the thread that crashed, or of the main thread, which is last."""
-    if not stacks:
-        return ""
-    threads = re.split(r"^(?=(?:Current thread|Thread) 0x)", stacks, flags=re.MULTILINE)
-    current = [thread for thread in threads if thread.startswith("Current thread")] or threads
-    frames = [
-        f"{'/'.join(frame['path'].split('/')[-2:])}:{frame['line']} {frame['name']}"
-        for frame in _FRAME.finditer(current[-1])
-    ][:3]
-    return f" at {', from '.join(frames)}" if frames else ""
+    """Where it was, in at most three frames: the innermost one, and those of the job's own files if it has any."""
+    frames = _telling(stacks)
+    shown = [frame for number, frame in enumerate(frames) if not number or _is_own(frame)]
+    shown = (shown if any(map(_is_own, shown)) else frames)[:3]
+    return f" at {', from '.join(map(_shown, shown))}" if shown else ""
+
+
+def own_place(stacks: str | None) -> str | None:
+    """The innermost frame if it is in the job's own files: nothing below Python holds it up, and no log says more."""
+    frames = _telling(stacks)
+    return _shown(frames[0]) if frames and _is_own(frames[0]) else None
+
+
+def _telling(stacks: str | None) -> list[re.Match[str]]:
+    """The frames above kdoctor's of the thread that crashed, or of one that runs the job's code.
+
+    Without either, of one that waits for more than another thread. The main thread, which is last, comes before others.
+    """
+    threads = re.split(r"^(?=(?:Current thread|Thread) 0x)", stacks or "", flags=re.MULTILINE)
+    current = [thread for thread in threads if thread.startswith("Current thread")]
+    known = [found for thread in reversed(current or threads) if (found := list(_FRAME.finditer(thread)))]
+    above = [list(takewhile(lambda frame: not _KDOCTOR.search(frame["path"]), frames)) for frames in known]
+    own = [frames for frames in above if any(map(_is_own, frames))]
+    busy = [frames for frames in above if frames and not _PYTHON.search(frames[0]["path"])]
+    return next(iter(own or busy or known), [])
+
+
+def _is_own(frame: re.Match[str]) -> bool:
+    return not any(code.search(frame["path"]) for code in (_KDOCTOR, _PYTHON, _INSTALLED))
+
+
+def _shown(frame: re.Match[str]) -> str:
+    return f"{'/'.join(frame['path'].split('/')[-2:])}:{frame['line']} {frame['name']}"
 
 
 def format_losses(losses: tuple[float | None, ...]) -> str:

@@ -21,7 +21,7 @@ from kdoctor_checks._causes import (
     of_weights,
 )
 from kdoctor_checks._versions import first_short
-from kdoctor_checks.smoke._cases import describe_end, format_losses, in_phase, was_refused
+from kdoctor_checks.smoke._cases import describe_end, format_losses, in_phase, own_place, was_refused
 from kdoctor_checks.smoke._frameworks import framework_and_version, framework_name, keras_of, this_keras
 
 TENSORFLOW = ("versions.tensorflow-installed",)
@@ -195,7 +195,8 @@ def brief_end(case: SmokeCase) -> str:
     if case.outcome == "raised":
         return first_short(f"raises {case.error_type} {where}", f"raises {case.error_type}", "raises an error")
     if case.outcome == "timed-out":
-        return first_short(f"hangs {where}", "hangs")
+        place = own_place(case.stacks)
+        return first_short(*([f"hangs at {place}"] if place else []), f"hangs {where}", "hangs")
     return f"crashes ({case.signal or f'exit status {case.exit_code}'})"
 
 

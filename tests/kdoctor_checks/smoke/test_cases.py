@@ -1,11 +1,13 @@
 """How the end of a case is described: its error, hang or crash, with the line that tells most."""
 
+from dataclasses import replace
 from typing import Any
 
 from helpers.cases import cases
 from helpers.facts import smoke_case
 from kdoctor.facts import SmokeWorker
 from kdoctor_checks.smoke._cases import describe_end, format_losses, in_phase, innermost_frames, was_refused
+from kdoctor_checks.smoke._judging import brief_end
 
 RAISED: dict[str, Any] = {"outcome": "raised", "phase": "train", "error_type": "ValueError"}
 
@@ -102,27 +104,45 @@ def test_skip_has_its_reason() -> None:
     assert describe_end(smoke_case(outcome="skipped", skip_reason="no port")) == "skipped: no port"
 
 
-MAIN = """\
+WAITS = """\
 Thread 0x00007f01 (most recent call first):
   File "/usr/lib/python3/threading.py", line 5 in wait
-
-Thread 0x00007f02 (most recent call first):
-  File "/site/tensorflow/python/a.py", line 1 in one
-  File "/site/keras/src/b.py", line 2 in two
-  File "/site/keras/src/c.py", line 3 in three
-  File "/job/train.py", line 4 in main
 """
+FITS = """\
+Thread 0x00007f02 (most recent call first):
+  File "/venv/site-packages/tensorflow/python/a.py", line 1 in one
+  File "/venv/site-packages/keras/src/b.py", line 2 in two
+  File "/venv/site-packages/keras/src/c.py", line 3 in three
+"""
+JOB = '  File "/job/train.py", line 4 in main\n'
+KDOCTOR = '  File "/venv/site-packages/kdoctor_job/target/script.py", line 6 in run\n'
+READS = f'Thread 0x00007f03 (most recent call first):\n{JOB}  File "/usr/lib/python3.11/queue.py", line 9 in get\n'
+AWAITED = f"Thread 0x00007f04 (most recent call first):\n{KDOCTOR}{JOB}{KDOCTOR}"
+LIBRARIES = " at python/a.py:1 one, from src/b.py:2 two, from src/c.py:3 three"
 
 
 @cases(
     (None, ""),
     ("", ""),
     ("no frames", ""),
-    (MAIN, " at python/a.py:1 one, from src/b.py:2 two, from src/c.py:3 three"),
-    (MAIN.replace("Thread 0x00007f01", "Current thread 0x00007f01"), " at python3/threading.py:5 wait"),
+    (WAITS + FITS, LIBRARIES),
+    (FITS + WAITS, LIBRARIES),  # a thread that waits for another one says nothing
+    (WAITS, " at python3/threading.py:5 wait"),
+    (WAITS + FITS + JOB, " at python/a.py:1 one, from job/train.py:4 main"),
+    (WAITS + FITS + KDOCTOR + JOB, LIBRARIES),  # the job's code waits for kdoctor's, which trains
+    (READS + FITS + KDOCTOR + AWAITED, " at job/train.py:4 main"),  # a generator, in a thread of TensorFlow
+    (READS + FITS + JOB, " at python/a.py:1 one, from job/train.py:4 main"),  # the main thread comes first
+    (WAITS.replace("Thread", "Current thread") + FITS + JOB, " at python3/threading.py:5 wait"),
 )
-def test_frames_are_those_of_the_thread_that_crashed_or_of_the_main_one(stacks: str | None, text: str) -> None:
+def test_frames_are_those_of_the_thread_that_runs_the_job(stacks: str | None, text: str) -> None:
     assert innermost_frames(stacks) == text
+
+
+def test_hang_in_the_jobs_own_code_is_not_explained_by_a_log() -> None:
+    hung = smoke_case(outcome="timed-out", phase="data", seconds=9.6, log_lines=("E0000 b",), stacks=READS)
+    assert describe_end(hung) == "hung in phase data and was ended after 10 s at job/train.py:4 main"
+    assert brief_end(hung) == "hangs at job/train.py:4 main"
+    assert brief_end(replace(hung, stacks=FITS + JOB)) == "hangs in phase data"
 
 
 @cases(

@@ -18,6 +18,9 @@ _EXPECTED = {
 }
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)")
 _REMEDY = "To reproduce the error, run your code in the same environment and folder."
+_WAITS = (
+    "See what it waits for there: a file, a server, a lock. If it only takes long, allow more time (--model-timeout)."
+)
 _MAKE_THE_FILE = (
     "Make the file first, or check its path, which begins in the notebook's folder: shell commands, and cells that "
     "write a file, are left out."
@@ -62,7 +65,7 @@ def model_and_data(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
             part,
             describe_end(case),
             _EXPECTED.get(part, "model and data can be created"),
-            _REMEDY,
+            _WAITS if case.outcome == "timed-out" else _REMEDY,
             brief=brief_end(case),
             explained_by=of_end(run, case),
         )

@@ -23,9 +23,10 @@ from typing import Any, Callable, Dict, Iterator, List, Set, Tuple
 import tensorflow as tf
 
 from kdoctor_job.target.first_step import FirstStep
+from kdoctor_job.target.model import is_compiled
 from kdoctor_job.target.notebook import run_notebook
 from kdoctor_job.target.other_fits import other_fits
-from kdoctor_job.target.parts import PartError, call, describe
+from kdoctor_job.target.parts import PartError, call, describe, keras_of
 from kdoctor_target.runner.case import NotHere
 
 PART = "script"
@@ -37,6 +38,8 @@ _LOOPS = {
     _ALONE: "on one device. For several, give its step to strategy.run, and a distributed dataset",
 }
 _NAME_IT = "Name a script or module and its arguments without a launcher (torchrun): --model 'train.py --lr 1'."
+_GIVE_ARGUMENTS = "Give it the arguments that it needs, as in --model '{} --batch 64'."
+_COMPILE = "Call model.compile(...) in strategy.scope() before fit: fit raises an error without it."
 _USAGE = 2
 """The exit status of parsers of arguments."""
 _ERROR = re.compile(r"^.{0,80}?\berror: ", re.IGNORECASE)
@@ -167,8 +170,7 @@ def until_fit(
         if end.code:
             last = _ERROR.sub("", heard.end.strip().rpartition("\n")[2].strip())
             how = end.code if isinstance(end.code, str) else last or f"exit status {end.code}"
-            usage = f"Give it the arguments that it needs, as in --model '{words[0]} --batch 64'."
-            fix = usage if end.code == _USAGE else ""
+            fix = _GIVE_ARGUMENTS.format(words[0]) if end.code == _USAGE else ""
             raise PartError(PART, f"{words[0]} ends before {fits.awaited}: {how}", fix) from end
     except (PartError, NotHere, KeyboardInterrupt):
         raise
@@ -208,6 +210,9 @@ def _given(reached: TrainingBegins, script: str) -> Tuple[Any, Any, Dict[str, An
         raise NotHere(f"{script} trains with Horovod, and only strategies of tf.distribute are examined") from None
     if reached.call:
         raise NotHere(f"{script} trains in a loop ({reached.call}): {_LOOPS[reached.call]}") from None
+    if not is_compiled(reached.model) and type(reached.model).fit is keras_of(reached.model).Model.fit:
+        file, line = reached.place
+        raise PartError(PART, f"fit is called, and the model is not compiled ({Path(file).name}:{line})", _COMPILE)
     given = reached.arguments
     inputs, targets = given.pop("x", None), given.pop("y", None)
     return reached.model, inputs if targets is None else (inputs, targets), given
@@ -253,7 +258,16 @@ def _fix_of(error: BaseException, script: str) -> str:
     """The fix of an error that comes from how the script is started; empty for others."""
     if isinstance(error, EOFError):
         return "Give the answer as an argument: a job in a queue has no standard input, either."
-    file, package = Path(script), getattr(error, "name", None)
+    *_, raised_in = traceback.extract_tb(error.__traceback__)
+    if isinstance(error, KeyError) and raised_in.filename in (os.__file__, "<frozen os>"):
+        return f"The job needs {error.args[0]} in its environment: export {error.args[0]}=..."
+    if isinstance(error, IndexError) and "sys.argv[" in (raised_in.line or ""):
+        return _GIVE_ARGUMENTS.format(script)
+    return _fix_of_import(error, Path(script))
+
+
+def _fix_of_import(error: BaseException, file: Path) -> str:
+    package = getattr(error, "name", None)
     if "attempted relative import with no" in str(error) and file.suffix == ".py":
         folders = file.absolute().parents
         above = next(folder for folder in folders[1:] if not (folder / "__init__.py").is_file())

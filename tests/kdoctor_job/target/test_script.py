@@ -177,6 +177,10 @@ def test_script_without_fit_is_not_examined(until_fit: Callable[..., Any], lines
     ("sys.exit('no data')", "train9.py ends before any fit: no data"),
     ("sys.stdin = open('/dev/null'); input()", "train9.py raised EOFError: EOF when reading a line (train9.py:7)"),
     ("1 / 0", "train9.py raised ZeroDivisionError: division by zero (train9.py:7)"),
+    (
+        "keras.Sequential([keras.layers.Dense(1)]).fit(x, y)",
+        "fit is called, and the model is not compiled (train9.py:7)",
+    ),
     ("model.fit()", None),
 )
 def test_script_that_fails_is_reported_with_its_line(
@@ -191,6 +195,19 @@ def test_script_that_fails_is_reported_with_its_line(
         until_fit(NET + "\n" + lines)
     assert str(error.value) == expected
     assert error.value.part == "script"
+
+
+@cases(
+    ("import os\nos.environ['DATA9']", "The job needs DATA9 in its environment: export DATA9=..."),
+    ("import sys\nn = int(sys.argv[1])", "Give it the arguments that it needs, as in --model 'train9.py --batch 64'."),
+    ("{}['DATA9']", ""), ("[][1]", ""),
+)  # fmt: skip
+def test_what_a_script_needs_to_start(until_fit: Callable[..., Any], text: str, fix: str) -> None:
+    from kdoctor_job.target.parts import PartError
+
+    with pytest.raises(PartError) as error:
+        until_fit(text)
+    assert error.value.record["fix"] == fix
 
 
 def test_module_that_is_not_there_is_named(until_fit: Callable[..., Any]) -> None:

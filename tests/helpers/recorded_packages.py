@@ -24,6 +24,8 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         write(folder / f"{name}-1.0.dist-info/RECORD", "\n".join(rows))
         write(folder / f"{name}-1.0.dist-info/METADATA", f"Name: {name}\nVersion: 1.0\n")
     monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
+    for loaded in [name for name in sys.modules if name.partition(".")[0] in ("orchid", "fern")]:
+        monkeypatch.delitem(sys.modules, loaded)  # of another test
     return folder
 
 

@@ -1,4 +1,5 @@
 from collections.abc import Callable, Iterator
+from inspect import getdoc
 
 import pytest
 
@@ -103,10 +104,10 @@ def test_failure_modes_are_optional_and_unique() -> None:
         yield from ()
 
     assert made(sound).failure_modes == ()
-    catching.__doc__ = f"{sound.__doc__}\n    Failure modes: libdevice, compat_804\n"
+    catching.__doc__ = f"{getdoc(sound)}\nFailure modes: libdevice, compat_804\n"
     assert made(catching).failure_modes == ("libdevice", "compat_804")
     for wrong in ("libdevice, libdevice", "libdevice; compat_804", "Libdevice"):
-        catching.__doc__ = f"{sound.__doc__}\n    Failure modes: {wrong}\n"
+        catching.__doc__ = f"{getdoc(sound)}\nFailure modes: {wrong}\n"
         with pytest.raises(CheckDefinitionError, match="Failure modes:"):
             made(catching)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import json
 import math
@@ -100,20 +101,25 @@ class Case:
         raise NotHere(reason)
 
     def conclude(self, function: Callable[[], object]) -> NoReturn:
-        """Call what the case consists of, report how it ended, and end this process without any clean-up."""
+        """Call what the case consists of, report how it ended, and end this process without any clean-up.
+
+        The job may have closed the standard streams.
+        """
         try:
             function()
             end: Dict[str, Any] = {"outcome": "trained"}
         except NotHere as skipped:
             end = {"outcome": "skipped", "skip_reason": str(skipped)}
         except BaseException as error:
-            traceback.print_exc()
             end = describe_error(error)
+            with contextlib.suppress(Exception):
+                traceback.print_exc()
         faulthandler.cancel_dump_traceback_later()
         self._note_peak_memory()
         self.write({"end": end})
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):
+                stream.flush()
         os._exit(0)
 
     def go_on(self, rest: Callable[[], object]) -> NoReturn:

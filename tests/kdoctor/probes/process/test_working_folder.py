@@ -12,8 +12,10 @@ import kdoctor_checks
 from kdoctor.probes.process.child import Children
 from kdoctor.probes.process.launch import own_program_argv, program_argv
 
+LOADED_FOR_C = {"linecache"} if sys.version_info >= (3, 13) else set()
+"""What Python itself imports from there for ``python -c``, before the program starts."""
 NAMES = {"yaml", "pydantic", "typer", "rich", "packaging", "psutil", "pynvml", "usercustomize"} | {
-    name for name in sys.stdlib_module_names if not name.startswith("_")
+    name for name in sys.stdlib_module_names - LOADED_FOR_C if not name.startswith("_")
 }
 
 

@@ -244,6 +244,7 @@ def test_strategy_of_the_job_has_the_replicas_of_the_examination(
     pytest.param("get_strategy()", "pass", "the script makes no strategy without GPUs", marks=pytest.mark.smoke_full),
     pytest.param("LEGACY()", "unknown", "export TF_USE_LEGACY_KERAS=1", marks=pytest.mark.smoke_full),
     pytest.param("DIVIDE()", "unknown", "logical devices are not made here", marks=pytest.mark.smoke_full),
+    pytest.param("OWN()", "unknown", "the job defines its strategy (Own)", marks=pytest.mark.smoke_full),
 )
 def test_script_is_examined_at_its_fit(folder: Path, made: str, expected: str, said: str) -> None:
     legacy = "    import os; os.environ['TF_USE_LEGACY_KERAS'] = '1'; model = build()\n"
@@ -252,6 +253,7 @@ def test_script_is_examined_at_its_fit(folder: Path, made: str, expected: str, s
     other = {
         "LEGACY()": f"if True:\n{legacy}",
         "DIVIDE()": f"tf.config.set_logical_device_configuration({divide})\nraise ValueError('no CPU:7')\n",
+        "OWN()": "Own = type('Own', (tf.distribute.MirroredStrategy,), {})\nwith Own().scope():\n    model = build()\n",
     }
     lines = other.get(made, scoped)
     functions = JOB.partition("class OnItsStrategy")[0]

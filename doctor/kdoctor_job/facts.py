@@ -314,7 +314,6 @@ class JobGpus:
     on_bus: int | None
     """NVIDIA GPUs on the PCI bus; None if it cannot be read."""
     listed: int
-    """GPUs that TensorFlow lists."""
     mask: Reason
     """``CUDA_VISIBLE_DEVICES``, if it is set."""
     is_distributed: bool
@@ -331,6 +330,8 @@ class JobRun:
     """The class of the job's strategy, in place of which it gets the examination's; empty if a script makes none."""
     devices: int | None = None
     """The number of devices that it names, if it does."""
+    workers: int | None = None
+    """Workers of the cluster of a strategy for several, if one is named."""
     problem: JobProblem | None = None
     fit: JobFit | None = None
     """None if functions are named, and before the script came to it."""
@@ -380,7 +381,6 @@ class JobRestore(JobSaving):
     """The same on one device."""
     half_problem: Reason = None
     backup_problem: Reason = None
-    """The error of BackupAndRestore."""
     variables: int | None = None
     """Variables of the model and the optimizer that were compared."""
     lost: tuple[str, ...] | None = None

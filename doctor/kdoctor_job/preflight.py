@@ -180,6 +180,7 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
     from kdoctor_job.target.examine import Job
     from kdoctor_job.target.parts import replica_devices
     from kdoctor_job.target.script import stop_at_guard
+    from kdoctor_job.target.strategies import workers_of
 
     fit_arguments = _with(arguments, fit_arguments)
     started, started_at = time.monotonic(), dt.datetime.now(dt.timezone.utc)
@@ -198,7 +199,8 @@ def preflight(  # noqa: PLR0913 - the arguments of fit
     later = stop_at_guard(model, data, fit_arguments, steps_per_epoch=steps_per_epoch, batch_size=batch_size)
     with _without_notes(tf.get_logger()), progress_lines(found):
         _examine(job, strategy, found)
-    found["job"] = {**found.get("job", {}), "gpus": _gpus(tf, strategy)}
+    workers = workers_of(strategy.cluster_resolver)
+    found["job"] = {**found.get("job", {}), "gpus": _gpus(tf, strategy), "workers": workers}
     run = SmokeRun(
         scenario=OWN_MODEL,
         version=1,

@@ -215,7 +215,9 @@ def test_good_job_passes_live_and_from_snapshot(folder: Path) -> None:
     report = report_of(folder, *named, "--save-snapshot", "job.json")
     assert report["exit_code"] == 0, report
     found = statuses(report)
-    not_here = "first-step memory-headroom monitors on-gpus other-fits restores resumes-exactly save-interval"
+    not_here = (
+        "first-step memory-headroom monitors on-gpus other-fits restores resumes-exactly save-interval several-workers"
+    )
     assert {found.pop(f"job.{name}") for name in not_here.split()} == {"skip"}
     assert found.pop("job.input-bound") in ("pass", "fail")
     assert set(found.values()) == {"pass"}
@@ -238,9 +240,17 @@ def test_strategy_of_the_job_has_the_replicas_of_the_examination(
     assert [name for name in found.keys() - TIMED if found[name] == "fail"] == []
 
 
+WORKERS = """
+def workers(number):
+    addresses = {"worker": ["localhost:1"] * number}
+    return tf.distribute.cluster_resolver.SimpleClusterResolver(tf.train.ClusterSpec(addresses), "", "worker", 0)
+"""
+
+
 @pytest.mark.tensorflow
 @cases(
-    ("MultiWorkerMirroredStrategy()", "pass", "in place of MultiWorkerMirroredStrategy"),
+    ("MultiWorkerMirroredStrategy(workers(1))", "pass", "in place of MultiWorkerMirroredStrategy"),
+    pytest.param("MultiWorkerMirroredStrategy(workers(2))", "pass fail", "2 workers", marks=pytest.mark.smoke_full),
     pytest.param("get_strategy()", "pass", "the script makes no strategy without GPUs", marks=pytest.mark.smoke_full),
     pytest.param("LEGACY()", "unknown", "export TF_USE_LEGACY_KERAS=1", marks=pytest.mark.smoke_full),
     pytest.param("DIVIDE()", "unknown", "logical devices are not made here", marks=pytest.mark.smoke_full),
@@ -256,16 +266,16 @@ def test_script_is_examined_at_its_fit(folder: Path, made: str, expected: str, s
         "OWN()": "Own = type('Own', (tf.distribute.MirroredStrategy,), {})\nwith Own().scope():\n    model = build()\n",
     }
     lines = other.get(made, scoped)
-    functions = JOB.partition("class OnItsStrategy")[0]
+    functions = JOB.partition("class OnItsStrategy")[0] + WORKERS
     (folder / "script.py").write_text(
         f"{functions}\n{lines}try:\n    model.fit(data(), epochs=90)\nfinally:\n    open('saved', 'w')\n"
     )
     report = report_of(folder, "--model", "script.py --name run7", "--steps", "2")
     found = {status for name, status in statuses(report).items() if name not in TIMED}
-    assert found - {"skip"} == {expected}
+    assert found - {"skip"} == {*expected.split()}
     assert not (folder / "saved").exists()
-    result = next(one for one in report["results"] if one["id"] == "job.model-and-data")
-    assert said in json.dumps(result)
+    judged = [one for one in report["results"] if one["id"] in ("job.model-and-data", "job.several-workers")]
+    assert said in json.dumps(judged)
 
 
 RUN = "for x, y in batches: strategy.run(tf.function(step), args=(x, y))"

@@ -73,7 +73,7 @@ def own_model(case: Case) -> None:
 
         def note(facts: Facts) -> None:
             made = own.made or ("" if is_script else None)
-            case.note(job={**facts, "strategy": made, "devices": own.devices, "fit": fit})
+            case.note(job={**facts, "strategy": made, "devices": own.devices, "workers": own.workers, "fit": fit})
 
         job.examine(strategy, note, case.phase)
 

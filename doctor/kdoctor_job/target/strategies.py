@@ -38,6 +38,8 @@ class OwnStrategy:
     """The class of the one that the job has made."""
     devices: Optional[int] = None
     """The number of devices that it names."""
+    workers: Optional[int] = None
+    """Those of the cluster of one for several."""
     entered: bool = False
     """Whether the job has entered its scope."""
     divides: bool = False
@@ -65,6 +67,15 @@ def replace_own(strategy: Any) -> OwnStrategy:
     return own
 
 
+def workers_of(resolver: Any) -> Optional[int]:
+    """The number of workers, a chief included, of a cluster; None if it has none, or cannot be resolved here."""
+    try:
+        tasks = resolver.cluster_spec().as_dict()
+    except Exception:
+        return None
+    return sum(len(tasks.get(kind, ())) for kind in ("chief", "worker")) or None
+
+
 def _resolver() -> Any:
     return tf.distribute.cluster_resolver.TFConfigClusterResolver()
 
@@ -80,10 +91,12 @@ def _replace(name: str, own: OwnStrategy, **attributes: Callable[[], Any]) -> No
 
     replacement = Replacement()
 
-    def make(cls: Any, devices: Any = None, *_: Any, **__: Any) -> Any:
+    def make(cls: Any, devices: Any = None, *_: Any, **named: Any) -> Any:
         if is_own_class(cls):
             raise NotHere(f"the job defines its strategy ({cls.__name__}), and only those of TensorFlow are examined")
         own.made, own.devices = name, len(devices) if isinstance(devices, (list, tuple)) else None
+        if "cluster_resolver" in attributes:
+            own.workers = workers_of(devices or named.get("cluster_resolver") or _resolver())
         return replacement
 
     getattr(tf.distribute, name).__new__ = make  # Python does not call __init__ for an object of another class

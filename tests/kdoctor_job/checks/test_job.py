@@ -137,9 +137,11 @@ STEP = JobStep(
 def run(
     *, gpus: JobGpus | None = GPUS, fit: JobFit | None = FIT, model: dict[str, Any] | None = None,
     data: dict[str, Any] | None = None, training: dict[str, Any] | None = None,
-    step: JobStep | None = STEP, **case: Any,
+    step: JobStep | None = STEP, workers: int | None = 1, **case: Any,
 ) -> SmokeRun:  # fmt: skip
     job = JobRun(
+        strategy=case.get("strategy", "MultiWorkerMirroredStrategy"),
+        workers=workers,
         gpus=gpus,
         fit=fit,
         model=replace(MODEL, **(model or {})),
@@ -432,6 +434,17 @@ test_clipping = table(
         "optimizer Adam: measured under MirroredStrategy only, not under TPUStrategy.",
     ),
     skips(run(model={"optimizer": None})),
+)
+test_several_workers = table(
+    "job.several-workers",
+    Severity.ERROR,
+    passes(run(workers=1), "fit: one worker."),
+    passes(run(model={"keras": "tf_keras 2.21.0"}, workers=2), "on 2 workers"),
+    fails(run(workers=2), "keras 3.15.1 on 2 workers: worker 0: ValueError", "Fix: Train with tf_keras"),
+    unknown(run(workers=None), "fit: no TF_CONFIG names the workers"),
+    unknown(run(model={"keras": "keras 3.99"}, workers=2)),
+    skips(run(strategy="MirroredStrategy", workers=None)),
+    skips(run(strategy=None, workers=2)),
 )
 test_steps_per_execution = table(
     "job.steps-per-execution",

@@ -2,8 +2,7 @@
 
 The folder has a table ``truth.csv`` with the columns ``file``, ``class`` and ``words``. The class is ``known`` (a
 failure of TensorFlow, Keras, the driver or the machine), ``own`` (an error of the program or its data) or ``none``
-(nothing failed). The answer must have all words of one of the alternatives that ``|`` separates, in any case. False
-greens come first.
+(nothing failed). The answer must have all words of one alternative (``|``). It prints false greens first.
 """
 
 import csv
@@ -58,8 +57,7 @@ def main(folder: Path) -> int:
     for title, items in (("called no failure", greens), ("nothing failed", alarms), ("other answer", wrong)):
         for item in items:
             print(f"{title}: {item.truth['file']}: {item.certainty}: {item.text.splitlines()[0][:100]}")
-    shares = _shares((item.kind, item.is_right) for item in answers)
-    shares |= _shares((item.certainty, item.is_right) for item in answers)
+    shares = _shares((name, item.is_right) for item in answers for name in (item.kind, item.certainty))
     for name, (right, number) in shares.items():
         print(f"{name:12} {right:4} of {number:4} right, {100 * right / number:3.0f} %")
     broken = [name for name, least in _LEAST.items() if name in shares and shares[name][0] < least * shares[name][1]]
@@ -75,9 +73,8 @@ def _answers(folder: Path, truths: Iterable[dict[str, str]]) -> Iterator[Answer]
         said = {"no-failure": "no failure", "no-end": "end not shown"}.get(found.conclusion, "not known")
         certainty = first.certainty if first else "own error" if found.own else said
         steps = [step.do for step in first.fix] if first else []
-        yield Answer(
-            truth, certainty, "\n".join((first.symptom, first.cause, first.first.text, *steps)) if first else own
-        )
+        text = "\n".join((first.symptom, first.cause, first.first.text, *steps)) if first else own
+        yield Answer(truth, certainty, text)
 
 
 def _shares(items: Iterable[tuple[str, bool]]) -> dict[str, tuple[int, int]]:

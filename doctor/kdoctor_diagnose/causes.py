@@ -299,9 +299,9 @@ def _most_specific(events: list[Event], found: Scan) -> list[tuple[Event, list[s
 def _groups(events: list[Event], found: Scan) -> list[Group]:
     groups: dict[str, Group] = {}
     for event, others in _most_specific(events, found):
-        group = groups.setdefault(event.name, Group(event.failure, event, []))
+        group = groups.setdefault(event.name, Group(event.failure, event, [], alternatives=others))
         group.events.append(event)
-        group.alternatives = list(dict.fromkeys([*group.alternatives, *others]))
+        group.alternatives = [name for name in group.alternatives if name in others]  # or another line says which
     for group in groups.values():
         _weigh(group, found)
     return list(groups.values())

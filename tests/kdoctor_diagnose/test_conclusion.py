@@ -112,13 +112,16 @@ def test_headline_is_the_symptom_if_the_log_says_all_of_it() -> None:
         assert (cause.id, cause.symptom == known.symptom) == (known.id, expected)
 
 
-def test_failure_that_another_one_explains_is_no_alternative_to_it() -> None:
+def test_failure_that_another_one_explains_or_another_line_excludes_is_no_alternative() -> None:
     wide, narrow = failure("wide"), failure("narrow", explains=["wide"])
-    for explained, others in ((narrow, []), (failure("narrow"), ["wide"])):
-        events = [Event(item, 1, 0, 1, "line", {}, None, None, last=1) for item in (explained, wide)]
+    for explained, at, others in ((narrow, [], []), (failure("narrow"), [], ["wide"]), (failure("narrow"), [2], [])):
+        items = [(explained, 1), (wide, 1), *((explained, line) for line in at)]
+        events = [Event(item, 1, 0, line, f"line {line}", {}, None, None, last=line) for item, line in items]
         found = Scan(events=events, names=["log"], lines=[1], sizes=[1])
         verdict = conclude(found, KnownFailures(failure_modes=[explained, wide]))
         assert verdict.causes[0].alternatives == others
+    (cause,) = diagnosed("ResourceExhaustedError: OOM when allocating tensor with shape[2304,384]\n").causes
+    assert (cause.id, cause.certainty, cause.alternatives) == ("gpu_out_of_memory", "likely", ["memory_allocation"])
 
 
 def test_only_a_possible_consequence_gives_way_to_what_is_wrong_with_the_job() -> None:

@@ -13,7 +13,7 @@ from packaging.version import Version
 from kdoctor.failures.known import Certainty, KnownFailure, KnownFailures
 from kdoctor.failures.tables import described
 from kdoctor.text.lists import grouped
-from kdoctor_diagnose.endings import END, INFORMS, WARNED, hangs, has_ended, is_complete, last_words, words_after
+from kdoctor_diagnose.endings import END, INFORMS, WARNED, epochs_after, hangs, has_ended, last_words, words_after
 from kdoctor_diagnose.found import FATAL, ErrorLine, Event, Scan
 from kdoctor_diagnose.recogniser import EXCEPTION
 from kdoctor_diagnose.tracebacks import EXIT_CODE, TITLE
@@ -126,7 +126,7 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
     is_raised_there = fatal and unknown and TITLE in fatal[0].first.text and unknown[0].score == EXCEPTION
     if follows and earliest and (earliest < order(fatal[0].first) or is_raised_there):
         return Verdict([], [*fatal, *mild, *passed], ruled_out, unknown)
-    others = [line for line in unknown if line.is_raised and _is_of_another(line, fatal)]
+    others = [line for line in unknown if line.is_raised and _is_of_another(line, fatal, found)]
     if others:
         return Verdict([], [*fatal, *mild, *passed], ruled_out, others)
     mild.sort(key=lambda group: _MILD.index(group.failure.kind))
@@ -140,15 +140,36 @@ def conclude(found: Scan, known: KnownFailures) -> Verdict:
     if not fatal and all(_is_usual(group, found) for group in mild):
         mild, passed = [], [*mild, *passed]
     if fatal or mild:
+        if fatal:
+            _doubt(fatal[0], found)
         return Verdict(fatal or mild, [*(mild if fatal else []), *passed], ruled_out, [])
     # A line that may be a mere warning is the failure only if the log ends with it.
     return Verdict([], passed, ruled_out, [line for line in unknown if found.lines[line.log] - line.line < END])
 
 
-def _is_of_another(error: ErrorLine, fatal: list[Group]) -> bool:
+def _doubt(cause: Group, found: Scan) -> None:
+    """Of several exceptions of a process, the last one ended it, unless another one led to it."""
+    at = cause.events[-1]
+    first = ErrorLine(EXCEPTION, at.log, at.last, at.text, at.rank, at.time)
+    later = (error for error in _raised_after(cause, found) if error.line > at.last + NEAR)
+    own = next((error for error in later if not (_GENERIC.search(error.text) or _repeats(error, first))), None)
+    if own and not _is_of_many(at, found):
+        cause.against.append(f"later the program raised {own.text!r:.160}")
+        cause.doubts += 1
+
+
+def _raised_after(group: Group, found: Scan) -> list[ErrorLine]:
+    """The exceptions that the process of a failure raised later, and not because of another one."""
+    at, aside = group.events[-1], found.threads | found.chained
+    raised = (error for error in found.errors if error.is_raised and (error.log, error.line) not in aside)
+    return [error for error in raised if (error.log, error.rank) == (at.log, at.rank) and error.line > at.last]
+
+
+def _is_of_another(error: ErrorLine, fatal: list[Group], found: Scan) -> bool:
     """Whether it is of the process that failed, where all the failures only say that another one did."""
     processes = {(event.log, event.rank) for group in fatal for event in group.events}
-    return all(group.failure.in_another for group in fatal) and (error.log, error.rank) not in processes
+    is_first = (error.log, error.line) not in found.chained and (error.log, error.rank) not in processes
+    return is_first and all(group.failure.in_another for group in fatal)
 
 
 def _is_lost_device(group: Group, error: ErrorLine) -> bool:
@@ -188,11 +209,12 @@ def _passed(group: Group, found: Scan) -> bool:
         return group.first.line < max(found.progress.get(log, 0), found.passed.get(log, 0))
     if group.failure.kind != "crash" or group.followers or _is_of_many(group.first, found):
         return False
-    raised = max((error.line for error in found.errors if error.is_raised and error.log == group.first.log), default=0)
-    later = max(raised, found.passed.get(group.first.log, 0) if has_ended(found) else 0)
-    if WARNED.search(group.first.text) and group.events[-1].last < later:
+    at, raised = group.events[-1], _raised_after(group, found)
+    if WARNED.search(at.text) and (raised or (has_ended(found) and at.last < found.passed.get(at.log, 0))):
         return True  # a Python warning did not end what raised an exception later, or trained to its end
-    return all(event.last < found.passed.get(event.log, 0) and is_complete(found, event) for event in group.events)
+    if raised and not group.failure.follows and epochs_after(found, at)[0] > 1:
+        return True  # it was caught, and what the process raised after further epochs ended it
+    return all(event.last < found.passed.get(event.log, 0) and epochs_after(found, event)[1] for event in group.events)
 
 
 def _is_of_many(item: Event | ErrorLine, found: Scan) -> bool:
@@ -277,9 +299,9 @@ def _most_specific(events: list[Event], found: Scan) -> list[tuple[Event, list[s
 def _groups(events: list[Event], found: Scan) -> list[Group]:
     groups: dict[str, Group] = {}
     for event, others in _most_specific(events, found):
-        group = groups.setdefault(event.name, Group(event.failure, event, []))
+        group = groups.setdefault(event.name, Group(event.failure, event, [], alternatives=others))
         group.events.append(event)
-        group.alternatives = list(dict.fromkeys([*group.alternatives, *others]))
+        group.alternatives = [name for name in group.alternatives if name in others]  # or another line says which
     for group in groups.values():
         _weigh(group, found)
     return list(groups.values())

@@ -182,6 +182,4 @@ class _Writer:
 
     def place(self, item: Event | ErrorLine) -> model.Place:
         """Where a line is."""
-        quote = item.quote if isinstance(item, Event) else ""
-        text = shorten(" ".join((quote or item.text).split()), _QUOTED)
-        return model.Place(log=self._found.names[item.log], line=item.line, rank=item.rank, text=text)
+        return self.at(item.log, item.line, Line(getattr(item, "quote", "") or item.text, item.rank))

@@ -56,7 +56,7 @@ _STEP = re.compile(r"(?i)\b(?:step|iter\w{0,10}|batch)\W{0,3}(?P<step>\d+)(?!\d|
 _BAR = re.compile(r"(?:.{0,160}[|%] ?|\s*)(?P<step>\d+)/(?P<steps>\d+) [\[\u2501]")
 _EPOCH = re.compile(r"Epoch (?P<epoch>\d+)/(?P<epochs>\d+)$")
 _NO_WORDS = re.compile(
-    rf"{LOG_PREFIX.pattern}|To enable the following instructions|WARNING: All log messages before absl"
+    rf"{LOG_PREFIX.pattern}|{NO_MESSAGE.pattern}|To enable the following instructions|WARNING: All log messages before"
     r"|.*\(core dumped\)|(?i:.*\b(?:gpus?|cuda|devices?)\b)|\W*(?:False|\d[\d.]*)?\W*$"
 )
 """What TensorFlow writes while it starts, and what a program that looks for GPUs writes."""
@@ -128,17 +128,16 @@ def words_after(found: Scan, event: Event) -> str | None:
     return line.text if number > event.last and not _NO_WORDS.match(line.text) else None
 
 
-def is_complete(found: Scan, event: Event) -> bool:
-    """Whether the last epoch of the process of a failure is the last one of its training.
+def epochs_after(found: Scan, event: Event) -> tuple[int, bool]:
+    """How many epochs the process of a failure began after it, and whether the last one is that of its training.
 
-    Where a log names its processes, the epoch has begun after the failure.
+    No replica begins two without the others. Where a log does not name its processes, the last one may be before it.
     """
-    tail = [
-        (number, _EPOCH.match(line.text)) for number, line in found.tails.get(event.log, []) if line.rank == event.rank
-    ]
-    number, last = next(((number, epoch) for number, epoch in reversed(tail) if epoch), (0, None))
-    is_later = number > event.last or event.rank is None
-    return last is not None and last["epoch"] == last["epochs"] and is_later
+    tail = ((at, _EPOCH.match(line.text)) for at, line in found.tails.get(event.log, []) if line.rank == event.rank)
+    epochs = [(at, epoch) for at, epoch in tail if epoch]
+    later = {epoch[0] for at, epoch in epochs if at > event.last}
+    is_last = bool(epochs) and epochs[-1][1]["epoch"] == epochs[-1][1]["epochs"]
+    return len(later), is_last and (bool(later) or event.rank is None)
 
 
 def has_ended(found: Scan) -> bool:

@@ -81,6 +81,8 @@ class Scan:
     """The line of each log up to which nothing ended the job, because it is sure that it went on."""
     threads: set[tuple[int, int]] = field(default_factory=set)
     """The logs and lines of the exceptions that ended only a thread."""
+    chained: set[tuple[int, int]] = field(default_factory=set)
+    """Those of the exceptions that were raised because of another one, or while that one was handled."""
     together: set[int] = field(default_factory=set)
     """The logs into which several processes wrote without a name, so that another one may have gone on."""
     finished: set[int] = field(default_factory=set)

@@ -21,9 +21,10 @@ _WORDS: dict[Owner, str] = {
     r"|Connection(?:Refused|Reset|Aborted)?Error|TimeoutError"
     r"|CUDA_ERROR(?!_STREAM_CAPTURE)|CU(?:BLAS|DNN)_STATUS|hipError|HIP_ERROR|miopenStatus|NCCL (?:operation|error)"
     r"|ncclComm|OutOfMemory|[Tt]imed out|(?:exceeded|maximum).{0,30} time\b|Name or service not known|nodes are avail"
-    r"|URL fetch fail|\w+(?:Died|Lost|Crashed)\w*Error|\b[Nn]o (?:\w+ )?GPUs?\b|requested GPUs"
-    r"|(?:write|read|sync|open)(?:ing)? (?:of .{1,60} )?failed",
-    "environment": r"^ImportError(?!.*\((?!.*(?:(?:site|dist)-packages|[/\\]lib[/\\])).*\.py\))|undefined symbol"
+    r"|URL fetch fail(?!.*CERTIFICATE)|\w+(?:Died|Lost|Crashed)\w*Error|\b[Nn]o (?:\w+ )?GPUs?\b|requested GPUs"
+    r"|(?:write|read|sync|open)(?:ing)? (?:of .{1,60} )?failed(?!.*errno = (?:2|13|21)\b)",
+    "environment": r"CERTIFICATE_VERIFY_FAILED|undefined symbol"
+    r"|^ImportError(?!.*\((?!.*(?:(?:site|dist)-packages|[/\\]lib[/\\])).*\.py\))"
     r"|cannot open shared object|DLL load failed|version `GLIBC|DistributionNotFound|VersionConflict|Unknown backend"
     r"|AttributeError: module |has no attribute '__version__'|CUDA_ERROR_STREAM_CAPTURE|^Check failed: |enforce fail"
     r"|failed assertion|INTERNAL ASSERT|not compiled with|following module\(s\) are unknown|^Non-OK-status: "
@@ -52,7 +53,7 @@ _VAGUE = (Exception, OSError, RuntimeError, SystemError, BufferError)
 """Classes of Python whose exceptions may be about anything."""
 
 _OTHERS = re.compile(
-    r"packages[/\\](?!(?:tensorflow\w*|keras|tf_keras|jax|jaxlib|torch)[/\\])|[/\\]lib[/\\]python[\d.]+[/\\](?!\w+-p)"
+    r"packages[/\\](?!(?:tensorflow\w*|(?:tf_)?keras|keras_core|jax(?:lib)?|torch)[/\\])|[/\\]lib[/\\]python[\d.]+[/\\](?!\w+-p)"
 )
 """A file of a library that is not a framework: a framework also raises the mistakes of programs."""
 _MISSING = re.compile(r"No module named ['\"]?(?P<name>\w+)")
@@ -100,5 +101,5 @@ def _owner_by_class(text: str) -> Owner | None:
     kind = getattr(builtins, named["name"], None) if named else None
     if isinstance(kind, type) and issubclass(kind, Exception) and kind not in _VAGUE:
         return "program"
-    found = next(filter(None, map(_STATUS.fullmatch, text.split(": ")[:4])), None)
+    found = next(filter(None, (_STATUS.fullmatch(part.rpartition(".")[2]) for part in text.split(": ")[:4])), None)
     return cast("Owner | None", found.lastgroup) if found else None

@@ -54,7 +54,7 @@ _SIGNAL = (
     rf"(?i:\be{_EXIT}(?P<code>-\d{{1,2}}|1[34]\d|-1073\d{{6}}|32212\d{{5}})\b"
     r"|(?:\b(?:received|caught|raising|by|from|on|exit|with)|\() ?signal(?: termination)?[: ]{1,3}(?P<number>\d{1,2})\b"
     r"|\bFAILED +0:(?P<step>\d{1,2})$"
-    r"|(?:(?<!closing )signal |signals?\.|negsignal\.|\*\*\* |\d ?\()(?P<name>SIG[A-Z]{3,4})\b"
+    r"|(?:(?<!closing )signal |signals?\.|negsignal\.|\*\*\* |\d ?\(|^# {1,4})(?P<name>SIG[A-Z]{3,4})\b"
     r"|\b(?P<worker>SIG[A-Z]{3,4})(?:\(-\d| received))"
 )
 """How schedulers, launchers, shells and libraries say by which signal a process ended."""
@@ -100,7 +100,8 @@ _SCORES: dict[int, tuple[str, ...]] = {
     ),
     7: ("Segmentation fault", "Fatal Python error: ", r"\(core dumped\)", _ZSH, "terminate called after throwing"),
     6: (
-        _SIGNAL, rf"\b[Ee]{_EXIT}(?!0\b)\d", "has detected the following error: ", r":\d+:\d+: (?:fatal )?error: ",
+        _SIGNAL, rf"\b[Ee]{_EXIT}(?!0\b)\d", "has detected the following error: ", "Error response from daemon: ",
+        r":\d+:\d+: (?:fatal )?error: ",
         "NCCL WARN ", _STATUSES, _FATAL, rf"OP_REQUIRES failed at {_NO_END}",
         rf"op_kernel\.cc:\d{{1,6}}\] (?=[A-Z][a-z]+[a-z ]{{0,20}}: ){_NO_END}",
     ),

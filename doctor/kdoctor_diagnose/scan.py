@@ -56,6 +56,8 @@ _TITLE = TITLE.encode()
 _IGNORED, _NEAR = re.compile(rb"Exception ignored in|ERROR:asyncio:"), 3
 """What Python writes before an exception that ends nothing, such as one of a finalizer, and among how many lines before
 its traceback."""
+_CHAINED = re.compile(b"During handling of the above exception|The above exception was the direct cause")
+"""What Python writes between the tracebacks of one end."""
 _THREAD = b"Exception in thread "
 """What Python writes before the traceback of a thread, which has ended then, although its process goes on."""
 _TQDM = (b"it/s", b"s/it")
@@ -274,6 +276,8 @@ class _Reader:
         before = [*self._before[-_BEFORE:].splitlines(), *lines[max(0, place - _NEAR) : place]]
         if ending and before and _THREAD in before[-1]:
             self._found.threads.add((self._number, number(ending.place)))
+        if ending and any(map(_CHAINED.search, before[-_NEAR:])):
+            self._found.chained.add((self._number, number(ending.place)))
         if any(map(_IGNORED.search, before[-_NEAR if title else -1 :])):
             line = ending.line if ending else split(clean(raw.decode("utf-8", "replace")))
             last = ending.place if ending else place
@@ -298,8 +302,12 @@ class _Reader:
             names = frozenset(id(hit.rule.failure) for hit in hits)
             for hit in hits:
                 self._take(hit, replace(line, text=raised.text), number, names)
+        placed = f"{raised.text} (raised in {raised.file})"  # where it was raised can say what the words mean
+        told = [hit for hit in self._messages(placed) if hit.match.end() > len(raised.text)]
+        for hit in told:
+            self._take(hit, replace(line, text=raised.text), number, frozenset({id(hit.rule.failure)}))
         follows = [hit for hit in inner if hit.rule.failure and hit.rule.failure.follows]
-        known = [hit.rule.failure for hit in (*hits, *follows) if hit.rule.failure]
+        known = [hit.rule.failure for hit in (*hits, *told, *follows) if hit.rule.failure]
         if all(failure.can_be_ruled_out or failure.kind not in (*FATAL, "harmless") for failure in known):
             self._keep(EXCEPTION, replace(line, text=raised.text), number, raised)
             self._raised.add(number)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from itertools import accumulate, islice, takewhile
 
 from kdoctor.text.sanitize import clean
 from kdoctor_diagnose.line import Line, fields_of, split
@@ -13,7 +13,8 @@ EXIT_CODE = re.compile(r"(?i)^.{0,60}\bexit(?:ed)?(?: with)? (?:exit )?(?:code|s
 """A line with which a launcher or an editor ends a log."""
 _MOST_LINES = 400
 """Lines after the title among which its end is looked for, and lines that a message may have."""
-_LONGEST = 4000
+_LONGEST, _MOST_OPEN = 4000, 8
+"""Characters of a line, and lines among which the bracket is closed with which a message begins."""
 _FRAME = re.compile(r"[\s│┃╭╰|+^~]")
 """How each line before the exception begins: frames, code, and the box that rich draws around them."""
 _NAME = r"[A-Za-z_][\w.]{1,120}"
@@ -24,7 +25,7 @@ _INDENTED = re.compile(rf"[\s\u2502|]+(?P<text>{_NAME}(?:Error|Exception): .*)")
 _WIDE = 70
 """From how many characters on a terminal may have wrapped a line."""
 _CLASS = re.compile(r"(?:Error|Exception|UnfilteredStackTrace)$")
-JUPYTER = re.compile(rf"(?P<name>{_NAME})(?:(?<=Error)|(?<=Exception)| ) +Traceback \(most recent call last\)")
+JUPYTER = re.compile(rf"(?P<name>{_NAME})(?:(?:(?<=Error)|(?<=Exception)) *|  +)Traceback \(most recent call last\)")
 """IPython's title names the exception. Its frames are not indented."""
 _ONE_LINE = re.compile(rf".* (?P<text>{_NAME}(?:Error|Exception)(?:: .*)?)$")
 """The end of a traceback whose lines a log of a cloud joined."""
@@ -253,11 +254,19 @@ def _raised(place: int, line: Line, lines: Sequence[bytes], frames: Frames) -> R
     if inner_said and _EXCEPTION.match(said) and _CLASS.search(inner):  # of a function that TensorFlow called
         name, said = inner, inner_said
         frames.own = Frames(takewhile(lambda text: not text.endswith(f": {said}"), rest)).own or frames.own
+    if _is_open(said):
+        parts = [said, *islice(_message(line, lines, place + 1), _MOST_OPEN)]
+        longer = [*accumulate(parts, lambda head, part: f"{head} {part.strip()}")]
+        said = next((text for text in longer if not _is_open(text)), longer[-1] if len(parts) <= _MOST_OPEN else said)
     if said.startswith(("'", '"')) and _LITERAL.search(said):  # a KeyError writes its message, with what Keras adds
         parts = _LITERAL.split(said.strip("'\""))
         said = next((part for part in parts if not (_WRAPPER.match(part) or NO_MESSAGE.match(part))), said)
     short = _LONG_NAME.sub("", name.strip().rstrip(":"))
     return Raised(place, line, unquoted(f"{short}: {said}" if said else short), frames.own, frames.file)
+
+
+def _is_open(text: str) -> bool:
+    return sum(map(text.count, "([{")) > sum(map(text.count, ")]}"))
 
 
 def unquoted(text: str) -> str:

@@ -60,6 +60,24 @@ def test_training_that_went_on_contradicts_a_cause_and_not_a_consequence() -> No
     assert [names(judge(CAUSE, CAUSE, passed=line)) for line in (2, 3)] == [["cause"], []]
 
 
+def test_last_exception_of_a_process_contradicts_a_known_one_that_did_not_lead_to_it() -> None:
+    trace = 'Traceback (most recent call last):\n  File "{}.py", line 3, in f\n    f()\n{}\n'
+    known, end = trace.format("a", "OSError: [Errno 24] Too many open files"), trace.format("train", "KeyError: 7")
+    far, handled = "words\n" * 70, "\nDuring handling of the above exception, another exception occurred:\n\n"
+    found = {between: diagnosed(known + between + end) for between in ("", far, far + handled)}
+    assert [log.causes[0].certainty for log in found.values()] == ["certain", "likely", "certain"]
+    assert "KeyError: 7" in found[far].causes[0].against[0]
+    ends = [diagnosed(f"{known}{far}{epochs}{end}") for epochs in ("Epoch 3/9\n", "Epoch 3/9\nEpoch 4/9\n")]
+    assert [getattr(log.own, "text", "") for log in ends] == ["", "KeyError: 7"]
+
+
+def test_place_where_an_exception_was_raised_says_what_its_words_mean() -> None:
+    log = 'Traceback (most recent call last):\n  File "{}", line 3, in f\nOSError: [Errno 28] No space left on device\n'
+    places = ("/usr/lib/python3.9/multiprocessing/synchronize.py", "/usr/lib/python3.9/shutil.py")
+    found = [diagnosed(log.format(place)).causes for place in places]
+    assert [[cause.id for cause in causes] for causes in found] == [["shared_memory_full"], ["disk_full"]]
+
+
 def test_failure_of_newer_hardware_is_not_the_cause_in_an_older_log() -> None:
     new = failure("new", since="2025-01-01")
     for time, expected in ((1735689599.0, []), (1735689600.0, ["new"]), (None, ["new"])):
@@ -94,13 +112,16 @@ def test_headline_is_the_symptom_if_the_log_says_all_of_it() -> None:
         assert (cause.id, cause.symptom == known.symptom) == (known.id, expected)
 
 
-def test_failure_that_another_one_explains_is_no_alternative_to_it() -> None:
+def test_failure_that_another_one_explains_or_another_line_excludes_is_no_alternative() -> None:
     wide, narrow = failure("wide"), failure("narrow", explains=["wide"])
-    for explained, others in ((narrow, []), (failure("narrow"), ["wide"])):
-        events = [Event(item, 1, 0, 1, "line", {}, None, None, last=1) for item in (explained, wide)]
+    for explained, at, others in ((narrow, [], []), (failure("narrow"), [], ["wide"]), (failure("narrow"), [2], [])):
+        items = [(explained, 1), (wide, 1), *((explained, line) for line in at)]
+        events = [Event(item, 1, 0, line, f"line {line}", {}, None, None, last=line) for item, line in items]
         found = Scan(events=events, names=["log"], lines=[1], sizes=[1])
         verdict = conclude(found, KnownFailures(failure_modes=[explained, wide]))
         assert verdict.causes[0].alternatives == others
+    (cause,) = diagnosed("ResourceExhaustedError: OOM when allocating tensor with shape[2304,384]\n").causes
+    assert (cause.id, cause.certainty, cause.alternatives) == ("gpu_out_of_memory", "likely", ["memory_allocation"])
 
 
 def test_only_a_possible_consequence_gives_way_to_what_is_wrong_with_the_job() -> None:
@@ -112,12 +133,8 @@ def test_only_a_possible_consequence_gives_way_to_what_is_wrong_with_the_job() -
 
 def test_place_in_the_program_is_found_where_the_title_of_the_traceback_is_missing() -> None:
     frames = '  File "/a/train.py", line 3, in f\n    g()\n  File "/usr/lib/python3.6/csv.py", line 1, in g\n    h()\n'
-    found = diagnose_text(f"{frames}FileNotFoundError: no a.csv\n", {}, {})
-    assert found.own is not None
-    assert found.own.program == "train.py:3"
-    other = diagnose_text(f"{frames}step 1\nFileNotFoundError: no a.csv\n", {}, {})
-    assert other.own is not None
-    assert other.own.program is None
+    found = [diagnosed(f"{frames}{between}FileNotFoundError: no a.csv\n").own for between in ("", "step 1\n")]
+    assert [own.program for own in found if own] == ["train.py:3", None]
 
 
 def test_refusal_of_guard_names_the_call_in_the_program() -> None:
@@ -139,6 +156,10 @@ def test_name_that_a_module_of_the_program_lacks_is_its_own_error() -> None:
     ("AttributeError: x has no attribute 'y'", "/v/lib/python3.9/site-packages/keras/a.py", "program"),
     ("AttributeError: x has no attribute 'y'", "/usr/lib/python2.7/importlib/__init__.py", "environment"),
     ("AttributeError: x has no attribute 'y'", "/home/ada/train.py", "program"),
+    ("AttributeError: x has no attribute 'y'", "/v/lib/python3.9/site-packages/keras_core/a.py", "program"),
+    ("Exception: URL fetch failure on https://a: None -- [SSL: CERTIFICATE_VERIFY_FAILED]", "", "environment"),
+    ("google.api_core.exceptions.DeadlineExceeded: 504 Deadline Exceeded", "", "machine"),
+    ("OSError: Unable to open file (file read failed: errno = 21, error message = 'Is a directory'", "", "undecided"),
     ("KeyError: 'y'", "pandas/_libs/index.pyx", "data"),
     ("KeyError: 'y'", "/home/ada/pandas/train.py", "program"),
     ("ZeroDivisionError: by zero", "/v/lib/python3.9/site-packages/PIL/JpegImagePlugin.py", "data"),

@@ -190,8 +190,7 @@ def test_only_a_last_step_or_a_result_shows_that_a_job_did_its_work(log: str, co
 def test_exit_code_is_no_answer_where_a_line_says_more() -> None:
     for said in ("Training failed: No module named 'x'", "Node: 'a'\nlabels have no shape\n\t [[{{node a}}]] [Op:b]"):
         found = text(f"start\n{said}\n\nProcess finished with exit code 1\n").own
-        assert found is not None
-        assert found.text in said
+        assert getattr(found, "text", "nothing") in said
 
 
 START = "nohup: ignoring input\n"
@@ -205,9 +204,7 @@ OTHER = 'Traceback (most recent call last):\n  File "train.py", line 9, in g\n  
     (f"Epoch 1/2\n{FAILS}Epoch 2/2\n{OTHER}", "KeyError: 7"),
 )
 def test_last_run_counts_where_several_wrote_to_one_file(log: str, said: str) -> None:
-    own = text(log).own
-    assert own is not None
-    assert own.text == said
+    assert getattr(text(log).own, "text", "") == said
 
 
 @cases("stderr: ", "2026-11-20 03:12:44,102 - train - ERROR - ", "[80746] (worker) ")

@@ -69,6 +69,7 @@ def test_exception_of_any_class_is_read_in_each_form(form: str) -> None:
     "subprocess.CalledProcessError: Command 'python' returned non-zero exit status {code}.",
     "*** {name} received at time=1734086759 on cpu 3 ***",
     "*** Received signal {number} ***",
+    "#  {name} (0xb) at pc=0x000000000055d91b, pid=1592523, tid=1592523",
     "[n7:42] Signal: unknown (signal {number})",
     "  exitcode  : -{number} (pid: 4242)",
     "Process 3 exit with status code {code}.",

@@ -581,8 +581,8 @@ def test_errors_that_wrap_others_are_shown_alone() -> None:
 
 def test_message_that_is_passed_on_is_known_with_its_class() -> None:
     wrapped = "UnavailableError: 2 root error(s) found.\n  (0) Unavailable: {{function_node f}} Socket closed\n"
-    assert "tpu_worker_restarted" in [cause.id for cause in text(wrapped).causes]
-    assert "tpu_worker_restarted" not in [cause.id for cause in text(wrapped.replace("Unavail", "Intern")).causes]
+    assert "worker_lost" in [cause.id for cause in text(wrapped).causes]
+    assert "worker_lost" not in [cause.id for cause in text(wrapped.replace("Unavail", "Intern")).causes]
 
 
 @cases(

@@ -28,6 +28,7 @@ FRAMES = (b'  File "a.py", line 3, in <module>', b"    f()", b"    ^^^")
     ),
     (f"  + {TITLE}", [b"  |   File x", b"  | f()", b"mine.Late: x"], 2),
     (f"mine.Late    {TITLE[:-1]}", [b"Cell In[3], line 1", b"----> 1 f()", b"other.Late: y", b"mine.Late: x"], 3),
+    (f"mine.LateError{TITLE[:-1]}", [b"<ipython-input-1-2> in f()", b"----> 1 f()", b"mine.LateError: x"], 2),
     (TITLE, [*FRAMES], None),
     (TITLE, [*FRAMES, b"Epoch 1/2", b"mine.Late: x"], None),
     (TITLE, [b"  " + b"x" * 120, b"wrapped", b"mine.Late: x"], 2),
@@ -115,6 +116,15 @@ def test_message_of_one_line_is_what_it_says(line: str, said: str) -> None:
 def test_message_that_ends_with_a_colon_announces_another_one(lines: list[bytes], said: str | None) -> None:
     found = passed_on(lines, 0)
     assert (found and found.text) == said
+
+
+@cases(
+    ([b"OSError: Unable (time = now", b", errno = 21)", b"words"], "OSError: Unable (time = now , errno = 21)"),
+    ([b"mine.Late: f(a", b"b"], "mine.Late: f(a b"),
+    ([b"mine.Late: f(a", *[b"words"] * 9], "mine.Late: f(a"),
+)
+def test_message_goes_on_until_its_bracket_is_closed(lines: list[bytes], said: str) -> None:
+    assert exception_after(TITLE, [*FRAMES, *lines], 0).text == said
 
 
 def test_object_that_keras_could_not_load_has_the_error_behind_it() -> None:

@@ -523,7 +523,7 @@ test_metrics = table(
         briefs=["raises", ""],
     ),
     fails(run(training=scaled(64)), explained_by=[f"{LOSSES}, job.equals-one-device"]),
-    fails(run(training=own(deviation=0.01, **validated(0.9, 0.8)))),
+    fails(run(training=own(deviation=0.01, **validated(0.9, 0.8))), explained_by=[f"{LOSSES}, job.equals-one-device"]),
     fails(run(training={**own(rounded_share=0.5), **evaluated((64, 0.6))})),
     fails(run(training={"deviation": 0.01, "noise": 0.3, **evaluated((64, 0.6))})),
     unknown(run(job=replace(job_of(run()), validation_unread="used up")), "validation_data was not read: used up"),
@@ -686,7 +686,9 @@ test_trains = table(
     passes(run(replicas=1), briefs=["your model trains on 1 replica", ""]),
     passes(run(job=WITH_ARGUMENTS), "arguments of fit: trained with class_weight, validation_data; "),
     fails(run(job=AFTER_OPTION, outcome="timed-out", phase="build", seconds=600.0), "your model: hung in phase build"),
-    fails(run(training={"problem": "You must feed a value for placeholder"}), "optimizer.build("),
+    fails(
+        run(training={"problem": "You must feed a value for placeholder", "trains_share": False}), "optimizer.build("
+    ),
     fails(run(training={"problem": "ValueError: no", "trains_alone": True}), "first axis"),
     fails(run(training={"problem": "ValueError: no", "trains_share": False}), "smaller ones"),
     fails(run(training={"problem": "RuntimeError: `merge_call` called"}), "larger batches"),

@@ -41,7 +41,7 @@ def metrics(run: SmokeRun, training: JobTraining, *, tolerance: float = 0.01) ->
     unread = job_of(run).validation_unread
     if unread:
         yield unknown("validation", f"validation_data was not read: {unread}")
-    yield from _judge_validation(training, tolerance)
+    yield from _judge_validation(run, training, tolerance)
     yield from _judge_evaluate(run, training, tolerance)
 
 
@@ -80,7 +80,7 @@ def _is_metric(name: str) -> bool:
     return name != "loss" and not name.startswith(_VALIDATION)
 
 
-def _judge_validation(training: JobTraining, tolerance: float) -> Iterator[Outcome]:
+def _judge_validation(run: SmokeRun, training: JobTraining, tolerance: float) -> Iterator[Outcome]:
     """What fit reports for validation_data; nothing if the job has none, or its weights differ."""
     own = training.own
     if own is None or own.deviation is None or own.deviation > tolerance:
@@ -91,7 +91,10 @@ def _judge_validation(training: JobTraining, tolerance: float) -> Iterator[Outco
     if wrong and is_random(training):
         yield unknown("validation", RANDOM)
     elif wrong:
-        yield finding("validation", "; ".join(wrong), _EXPECTED, _VALIDATION_REMEDY, brief=wrong[0])
+        brief, explained = wrong[0], of_evaluation(run, wrong)
+        yield finding(
+            "validation", "; ".join(wrong), _EXPECTED, _VALIDATION_REMEDY, brief=brief, explained_by=explained
+        )
     elif logs:
         yield evidence("validation", f"{', '.join(logs)}, as on one device")
 

@@ -75,11 +75,9 @@ def trains(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
 
 def _remedy(training: JobTraining, problem: str, data: JobData | None) -> str:
     """What to do about the error. Options that raise it were left out before, so it is not theirs."""
-    if training.trains_share is False:
-        return _SHARE_REMEDY
     if "`merge_call`" in problem:
         return _SYNCHRONIZES_REMEDY
-    return remedy_for(problem, _unnamed(training, data))
+    return remedy_for(problem, _SHARE_REMEDY if training.trains_share is False else _unnamed(training, data))
 
 
 def _unnamed(training: JobTraining, data: JobData | None) -> str:

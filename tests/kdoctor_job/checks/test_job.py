@@ -508,11 +508,15 @@ test_metrics = table(
     *(
         fails(run(training=own(logs=logs, reference_logs={"d": 0.8, "g": 0.6}), replicas=2), fix)
         for logs, fix in (
-            ({"d": 0.4, "g": 0.6}, "Keras 3 divides it by them"),
+            ({"d": 0.4, "g": 0.6}, "Keras 3 divides them"),
             ({"d": 0.2, "g": 0.6}, "assign_add"),
             ({"d": 0.4, "g": 0.5}, "assign_add"),
             ({"d": None, "g": 0.3}, "assign_add"),
         )
+    ),
+    *(
+        fails(run(training=half, replicas=2), "Keras 3 divides them")
+        for half in (own(**validated(0.4, 0.8)), evaluated((64, 0.25)))
     ),
     fails(run(training=own(logs={"loss": 0.9})), "accuracy is not reported instead of 0.5"),
     fails(run(training=own(logs=ZEROS, reference_logs=ZEROS)), "reports 0 in each step: loss, accuracy"),
@@ -690,7 +694,7 @@ test_trains = table(
         run(training={"problem": "You must feed a value for placeholder", "trains_share": False}), "optimizer.build("
     ),
     fails(run(training={"problem": "ValueError: no", "trains_alone": True}), "first axis"),
-    fails(run(training={"problem": "ValueError: no", "trains_share": False}), "smaller ones"),
+    fails(run(training={"problem": "ValueError: no", "trains_share": False}), "shares of a replica"),
     fails(run(training={"problem": "RuntimeError: `merge_call` called"}), "larger batches"),
     fails(run(training={"problem": "ValueError: no", "trains_alone": False}), "One device raises an error, too"),
     fails(

@@ -23,7 +23,7 @@ _REMEDY = (
     "Use Keras metrics made in strategy.scope(), in train_step, too. An own metric may only use assign_add, because "
     "replicas are added up."
 )
-_PART_REMEDY = "In train_step, multiply a loss by the number of replicas before a metric: Keras 3 divides it by them."
+_PART_REMEDY = "Multiply losses by the number of replicas before metrics, also in test_step: Keras 3 divides them."
 
 
 @job_check("job.metrics", Severity.ERROR, "job.trains", several=True)
@@ -58,7 +58,7 @@ def _judge_fit(run: SmokeRun, training: JobTraining, tolerance: float) -> Outcom
     if wrong and is_random(training):
         return unknown("fit", RANDOM)
     if wrong:
-        remedy = _PART_REMEDY if _are_parts(without_loss, reference, replicas_of(run) or 1, tolerance) else _REMEDY
+        remedy = _remedy(run, without_loss, reference, tolerance)
         return finding("fit", "; ".join(wrong), _EXPECTED, remedy, brief=wrong[0], explained_by=of_losses(run))
     if own.logs.get("loss") == 0 and all(value == 0 for value in without_loss.values()):
         brief = f"reports 0 in each step: {some(['loss', *without_loss])}"
@@ -67,13 +67,14 @@ def _judge_fit(run: SmokeRun, training: JobTraining, tolerance: float) -> Outcom
     return evidence("fit", f"{listed}{', as on one device' if without_loss else ''}")
 
 
-def _are_parts(logs: Logs, reference: Logs, replicas: int, tolerance: float) -> bool:
-    """Whether every number that differs is that of one device, divided by the number of replicas."""
+def _remedy(run: SmokeRun, logs: Logs, reference: Logs, tolerance: float, otherwise: str = _REMEDY) -> str:
+    """What to do if every number that differs is that of one device, divided by the number of replicas; or else."""
     parts = {
         name: one for name, one in logs.items() if differences({name: one}, {name: reference.get(name)}, {}, tolerance)
     }
-    wholes = {name: one and one * replicas for name, one in parts.items()}
-    return not differences(wholes, {name: reference.get(name) for name in parts}, {}, tolerance)
+    wholes = {name: one and one * (replicas_of(run) or 1) for name, one in parts.items()}
+    others = differences(wholes, {name: reference.get(name) for name in parts}, {}, tolerance)
+    return otherwise if others or not parts else _PART_REMEDY
 
 
 def _is_metric(name: str) -> bool:
@@ -91,10 +92,9 @@ def _judge_validation(run: SmokeRun, training: JobTraining, tolerance: float) ->
     if wrong and is_random(training):
         yield unknown("validation", RANDOM)
     elif wrong:
-        brief, explained = wrong[0], of_evaluation(run, wrong)
-        yield finding(
-            "validation", "; ".join(wrong), _EXPECTED, _VALIDATION_REMEDY, brief=brief, explained_by=explained
-        )
+        remedy = _remedy(run, logs, reference, tolerance, _VALIDATION_REMEDY)
+        explained = of_evaluation(run, wrong)
+        yield finding("validation", "; ".join(wrong), _EXPECTED, remedy, brief=wrong[0], explained_by=explained)
     elif logs:
         yield evidence("validation", f"{', '.join(logs)}, as on one device")
 
@@ -109,7 +109,7 @@ def _judge_evaluate(run: SmokeRun, training: JobTraining, tolerance: float) -> I
     elif full.problem or wrong:
         brief = "raises" if full.problem else wrong[0]
         observed = full.problem or "; ".join(wrong)
-        fix, cause = of_cause(training, _REMEDY)
+        fix, cause = of_cause(training, _remedy(run, full.logs, full.reference, tolerance))
         explained = of_evaluation(run, wrong)
         yield finding("evaluate", observed, _EXPECTED, fix, brief=f"{brief}{cause}", explained_by=explained)
     else:

@@ -21,8 +21,8 @@ _BEFORE_STEPS_REMEDY = (
     "integers are floats. Let call take x as the data gives it, cast integers, and compile no loss without targets."
 )
 _SHARE_REMEDY = (
-    "One device trains these batches, but not the smaller ones that a replica gets. Take sizes from tf.shape, or build "
-    "the model with the batch size divided by tf.distribute.get_strategy().num_replicas_in_sync."
+    "One device trains these batches, but not the shares of a replica, cut along the first axis. Let that axis be the "
+    "examples, and take sizes from tf.shape, or divide them by tf.distribute.get_strategy().num_replicas_in_sync."
 )
 _SYNCHRONIZES_REMEDY = (
     "Replicas cannot add up gradients inside tf.cond, a loop or a tf.function: call the optimizer in every step, in "

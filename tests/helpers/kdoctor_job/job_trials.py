@@ -76,6 +76,7 @@ def _trial(strategy: Any, model: str, planted: str) -> Any:
 def _found(done: Any) -> dict[str, Any]:
     return {
         "findings": {name: [one.observed for one in found] for name, found in done.findings.items()},
+        "fixes": [one.remedy.summary for found in done.findings.values() for one in found],
         "unknown": {item.id: item.reason for item in done.report.results if item.status.value == "unknown"},
         "verdict": done.report.verdict.conclusion.value,
     }

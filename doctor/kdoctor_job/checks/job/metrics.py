@@ -92,8 +92,7 @@ def _judge_validation(run: SmokeRun, training: JobTraining, tolerance: float) ->
     if wrong and is_random(training):
         yield unknown("validation", RANDOM)
     elif wrong:
-        remedy = _remedy(run, logs, reference, tolerance, _VALIDATION_REMEDY)
-        explained = of_evaluation(run, wrong)
+        remedy, explained = _remedy(run, logs, reference, tolerance, _VALIDATION_REMEDY), of_evaluation(run, wrong)
         yield finding("validation", "; ".join(wrong), _EXPECTED, remedy, brief=wrong[0], explained_by=explained)
     elif logs:
         yield evidence("validation", f"{', '.join(logs)}, as on one device")

@@ -581,6 +581,10 @@ test_equals_one_device = table(
     fails(run(training=own(deviation=0.0011, precise=True)), "at most 0.001"),
     fails(run(training={"deviation": 0.0011, "precise": True}), "at most 0.001"),
     fails(run(training=own(deviation=0.3)), "another optimizer than Adam", "any step that is not linear"),
+    fails(
+        run(training={**own(deviation=0.3), "deviation": None}, outcome="timed-out", phase="build", seconds=600.0),
+        "Fix: Allow more time (--model-timeout)",
+    ),
     fails(run(training={**own(deviation=0.3), "of_whole_batch": "layers"}), "add_loss"),
     fails(run(training={**own(deviation=0.3), "of_whole_batch": "loss"}), "pairs"),
     fails(run(training={**own(deviation=0.3), "of_whole_batch": "step"}), "all_gather"),

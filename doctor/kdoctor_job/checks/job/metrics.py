@@ -20,8 +20,8 @@ _VALIDATION_REMEDY = (
     "Validate on batches that divide by the number of replicas, with Keras metrics made in strategy.scope()."
 )
 _REMEDY = (
-    "Use Keras metrics made in strategy.scope(), in train_step, too. An own metric may only use assign_add, because "
-    "replicas are added up."
+    "Use Keras metrics made in strategy.scope(), in train_step, too. An own metric may only use assign_add, of a sum "
+    "over examples that does not depend on others of their batch, because replicas are added up."
 )
 _PART_REMEDY = "Multiply losses by the number of replicas before metrics, also in test_step: Keras 3 divides them."
 

@@ -22,7 +22,7 @@ _BEFORE_STEPS_REMEDY = (
 )
 _SHARE_REMEDY = (
     "One device trains these batches, but not the shares of a replica, cut along the first axis. Let that axis be the "
-    "examples, and take sizes from tf.shape, or divide them by tf.distribute.get_strategy().num_replicas_in_sync."
+    "examples, and take sizes from tf.shape, or divide them by strategy.num_replicas_in_sync."
 )
 _SYNCHRONIZES_REMEDY = (
     "Replicas cannot add up gradients inside tf.cond, a loop or a tf.function: call the optimizer in every step, in "

@@ -54,3 +54,4 @@ def test_arguments_that_fit_refuses_are_a_finding(found: dict[str, Any], name: s
     assert found[name]["findings"].keys() - TIMED == {"job.model-and-data"}
     (observed,) = found[name]["findings"]["job.model-and-data"]
     assert REFUSED[name] in observed
+    assert ["at least one batch" in fix for fix in found[name]["fixes"]] == [name == "empty validation"]

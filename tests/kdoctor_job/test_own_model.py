@@ -258,7 +258,10 @@ def workers(number):
 )
 def test_script_is_examined_at_its_fit(folder: Path, made: str, expected: str, said: str) -> None:
     legacy = "    import os; os.environ['TF_USE_LEGACY_KERAS'] = '1'; model = build()\n"
-    scoped = f"with tf.distribute.{made}.scope():\n    model = build()\n"
+    scoped = f"with tf.distribute.{made}.scope():\n    model, drops = build(), tf.keras.layers.Dropout(0.5)\n"
+    # Its function writes the seed on every replica, so no copy of the shuffle can be made.
+    scoped += "shuffled = data().shuffle(9).map(lambda x, y: (drops(x, training=True), y)).prefetch(1)\n"
+    scoped += "data = lambda: shuffled\n"
     divide = "tf.config.list_physical_devices('CPU')[0], [tf.config.LogicalDeviceConfiguration()] * 8"
     other = {
         "LEGACY()": f"if True:\n{legacy}",

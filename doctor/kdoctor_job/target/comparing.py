@@ -298,7 +298,7 @@ class Comparison:
         """With SGD, where the job's optimizer or random numbers hide a gradient that is too large."""
         trials = self._trials
         clips = any(option.name == CLIPS for option in self._options if option.name not in self._without)
-        hides = partial(hides_scale, keras_of(trials.mirrored), clips=clips, in_slots=self._equal_slots)
+        hides = partial(hides_scale, keras_of(trials.copier.model), clips=clips, in_slots=self._equal_slots)
         why = next(filter(None, map(hides, self._optimizers)), "")
         if not self._is_decided:
             why = why or "random numbers or rounding decide the weights"
@@ -401,9 +401,8 @@ def _named(mirrored: Trained, alone: Trained) -> Tuple[Logs, Logs]:
 
 
 def _facts(found: Difference) -> Facts:
-    facts = found._asdict()
-    facts["rounded"] = found.rounded[:_NAMES_SHOWN]
-    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in facts.items()}
+    facts = found._asdict().items()
+    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in facts}
 
 
 def _reason(error: Exception) -> str:

@@ -26,20 +26,21 @@ Facts = Dict[str, Any]
 class Data:
     """The data, whatever its form."""
 
-    def __init__(self, value: Any, *, own: bool, batch_size: Optional[int]) -> None:
+    def __init__(self, value: Any, *, own: bool, batch_size: Optional[int], kept: bool = True) -> None:
         """Find out the kind of data.
 
         Args:
             value: the user's object, or the return value of the user's callable.
             own: whether it was made for kdoctor, so that it may be consumed.
             batch_size: of arrays.
+            kept: whether the job goes on with it, so that reading it may not advance its shuffling.
 
         Raises:
             PartError: ``fit`` cannot train on it.
         """
         self._given, self._value = value, _changed(value, lambda dataset: dataset)
         self.kind = _kind(self._value)
-        self._own = own
+        self._own, self._kept = own, kept and not own
         self._batch_size = batch_size or DEFAULT_BATCH
         self.full: List[Any] = []
         """The first batches of full size, as ``examine`` read them."""
@@ -81,7 +82,7 @@ class Data:
             steps_per_epoch: steps of each of several epochs that go on in the same data.
         """
         value = fresh() if self._own else self._given
-        if self.kind == "tf.data" and not self._own:
+        if self.kind == "tf.data" and self._kept:
             value = _changed(value, _view, again=True)
         limit = steps_per_epoch or self._steps_per_epoch
         sizes = self._sizes[:limit]
@@ -112,7 +113,7 @@ class Data:
             name = one_shot(_chain(self._value), is_new=self._own)
             if name:
                 raise _UsesUp(f"its generator reads {name}, which can be read only once: make it in the generator")
-            return iter(self._value if self._own else _view(self._value))
+            return iter(_view(self._value) if self._kept else self._value)
         if self.kind == "PyDataset":
             return _items(self._value)
         if self.kind == "arrays":

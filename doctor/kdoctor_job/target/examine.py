@@ -122,7 +122,8 @@ class Job:
     def _open_data(self, strategy: Any, fit: FitArguments) -> Data:
         own = callable(self.data) and not hasattr(self.data, "__getitem__")
         given = self._made(strategy) if own else self.data
-        return Data(fit.apply(given), own=own, batch_size=fit.number("batch_size", self.batch_size))
+        size = fit.number("batch_size", self.batch_size)
+        return Data(fit.apply(given), own=own, batch_size=size, kept=self.own is None)
 
     def _made(self, strategy: Any) -> Any:
         # In the scope, where tf.distribute.get_strategy() returns the number of replicas for the global batch size.

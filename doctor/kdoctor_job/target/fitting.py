@@ -116,7 +116,8 @@ class FitArguments:
         data = Data(self._validation, own=own, batch_size=size)
         found = data.examine(steps, None)
         if found.get("problem"):
-            raise PartError(PART, f"validation_data: {found['problem']}")
+            fix = "Give fit validation data with at least one batch, whose examples all have one shape."
+            raise PartError(PART, f"validation_data: {found['problem']}", fix)
         if found.get("unread"):
             return str(found["unread"])
         self.validation = data.full[:steps]

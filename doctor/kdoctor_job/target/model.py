@@ -12,7 +12,6 @@ from kdoctor_job.target.parts import is_default, is_own_class, keras_of
 from kdoctor_target.training.replicas import read_copies
 
 Facts = Dict[str, Any]
-_NAMES_SHOWN = 6
 CLIPPING = ("clipnorm", "global_clipnorm", "clipvalue")
 """The options of every optimizer of Keras that clip gradients."""
 
@@ -30,7 +29,7 @@ def examine_model(model: Any, strategy: Any) -> Facts:
         trainable = list(model.trainable_variables)
         apart = [] if is_default(strategy) else list(_not_on_each(trainable, strategy))
         facts.update(trainable=len(trainable), mirrored=len(trainable) - len(apart))
-        facts["not_mirrored"] = [getattr(one, "path", one.name) for one in apart[:_NAMES_SHOWN]]
+        facts["not_mirrored"] = [getattr(one, "path", one.name) for one in apart]
     facts["normalisations"] = [layer.name for layer in normalisations(model)]
     if optimizer is not None:
         facts["compiled_in"] = _place(_strategy_of_optimizer(optimizer), strategy)

@@ -234,19 +234,18 @@ class JobTrainer:
         later = sorted(trained.seconds[1:])
         return {
             "own_losses": trained.losses,
-            "of_one_replica": of_one_replica(self._trials.strategy, _untrained(copy))[:_NAMES_SHOWN],
+            "of_one_replica": of_one_replica(self._trials.strategy, _untrained(copy)),
             "nonfinite": self._nonfinite(copy),
             "step_s": later[len(later) // 2] if later else None,
         }
 
     def _nonfinite(self, copy: Any) -> List[str]:
-        lost = [
+        return [
             getattr(one, "path", one.name)
             for one in copy.variables
             if is_real(one)
             and not all(np.isfinite(part.numpy()).all() for part in read_copies(self._trials.strategy, one))
         ]
-        return lost[:_NAMES_SHOWN]
 
     def _why_not(self) -> Optional[str]:
         kind = type(self._trials.strategy).__name__

@@ -29,7 +29,7 @@ from kdoctor_job.target.layers import random_layers
 from kdoctor_job.target.masks import draw
 from kdoctor_job.target.scales import hides_scale
 from kdoctor_job.target.shares import of_whole_batch
-from kdoctor_job.target.trials import Trials
+from kdoctor_job.target.trials import SpentError, Trials
 
 STEPS = 3
 DEADLINE_S = 1500
@@ -76,6 +76,7 @@ def _trial(strategy: Any, model: str, planted: str) -> Any:
 def _found(done: Any) -> dict[str, Any]:
     return {
         "findings": {name: [one.observed for one in found] for name, found in done.findings.items()},
+        "fixes": [one.remedy.summary for found in done.findings.values() for one in found],
         "unknown": {item.id: item.reason for item in done.report.results if item.status.value == "unknown"},
         "verdict": done.report.verdict.conclusion.value,
     }
@@ -384,7 +385,14 @@ def _again(strategy: Any) -> dict[str, Any]:
     once, more = used.on_replicas(setup), used.on_one_device(setup, order=1)
     pairs = [(once, new.on_replicas(setup)), (more, new.on_one_device(setup, order=1))]
     twice = once._replace(slots=[slot._replace(ended=2 * slot.ended) for slot in once.slots])
+    late, new.budget_s, spent = comparing.Comparison(new, [], (), {}, mock.Mock()), 0.0, []
+    for step in (partial(new.on_replicas, setup), late.compare_sgd):
+        try:
+            step()
+        except SpentError as error:
+            spent.append(str(error))
     return {
+        "spent": spent,
         "kept": [copies[0] is used.mirrored, copies[1] is used.alone],
         "apart": [max(map(np.max, map(np.abs, map(np.subtract, a.weights, b.weights)))).item() for a, b in pairs],
         "slots": [comparing._equal_slots(one, other) for other in (once, twice, once._replace(slots=[]))],

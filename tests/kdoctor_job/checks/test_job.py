@@ -521,11 +521,15 @@ test_metrics = table(
     *(
         fails(run(training=own(logs=logs, reference_logs={"d": 0.8, "g": 0.6}), replicas=2), fix)
         for logs, fix in (
-            ({"d": 0.4, "g": 0.6}, "Keras 3 divides it by them"),
+            ({"d": 0.4, "g": 0.6}, "Keras 3 divides them"),
             ({"d": 0.2, "g": 0.6}, "assign_add"),
             ({"d": 0.4, "g": 0.5}, "assign_add"),
             ({"d": None, "g": 0.3}, "assign_add"),
         )
+    ),
+    *(
+        fails(run(training=half, replicas=2), "Keras 3 divides them")
+        for half in (own(**validated(0.4, 0.8)), evaluated((64, 0.25)))
     ),
     fails(run(training=own(logs={"loss": 0.9})), "accuracy is not reported instead of 0.5"),
     fails(run(training=own(logs=ZEROS, reference_logs=ZEROS)), "reports 0 in each step: loss, accuracy"),
@@ -536,7 +540,7 @@ test_metrics = table(
         briefs=["raises", ""],
     ),
     fails(run(training=scaled(64)), explained_by=[f"{LOSSES}, job.equals-one-device"]),
-    fails(run(training=own(deviation=0.01, **validated(0.9, 0.8)))),
+    fails(run(training=own(deviation=0.01, **validated(0.9, 0.8))), explained_by=[f"{LOSSES}, job.equals-one-device"]),
     fails(run(training={**own(rounded_share=0.5), **evaluated((64, 0.6))})),
     fails(run(training={"deviation": 0.01, "noise": 0.3, **evaluated((64, 0.6))})),
     unknown(run(job=replace(job_of(run()), validation_unread="used up")), "validation_data was not read: used up"),
@@ -590,6 +594,10 @@ test_equals_one_device = table(
     fails(run(training=own(deviation=0.0011, precise=True)), "at most 0.001"),
     fails(run(training={"deviation": 0.0011, "precise": True}), "at most 0.001"),
     fails(run(training=own(deviation=0.3)), "another optimizer than Adam", "any step that is not linear"),
+    fails(
+        run(training={**own(deviation=0.3), "deviation": None}, outcome="timed-out", phase="build", seconds=600.0),
+        "Fix: Allow more time (--model-timeout)",
+    ),
     fails(run(training={**own(deviation=0.3), "of_whole_batch": "layers"}), "add_loss"),
     fails(run(training={**own(deviation=0.3), "of_whole_batch": "loss"}), "pairs"),
     fails(run(training={**own(deviation=0.3), "of_whole_batch": "step"}), "all_gather"),
@@ -699,9 +707,11 @@ test_trains = table(
     passes(run(replicas=1), briefs=["your model trains on 1 replica", ""]),
     passes(run(job=WITH_ARGUMENTS), "arguments of fit: trained with class_weight, validation_data; "),
     fails(run(job=AFTER_OPTION, outcome="timed-out", phase="build", seconds=600.0), "your model: hung in phase build"),
-    fails(run(training={"problem": "You must feed a value for placeholder"}), "optimizer.build("),
+    fails(
+        run(training={"problem": "You must feed a value for placeholder", "trains_share": False}), "optimizer.build("
+    ),
     fails(run(training={"problem": "ValueError: no", "trains_alone": True}), "first axis"),
-    fails(run(training={"problem": "ValueError: no", "trains_share": False}), "smaller ones"),
+    fails(run(training={"problem": "ValueError: no", "trains_share": False}), "shares of a replica"),
     fails(run(training={"problem": "RuntimeError: `merge_call` called"}), "larger batches"),
     fails(run(training={"problem": "ValueError: no", "trains_alone": False}), "One device raises an error, too"),
     fails(

@@ -19,6 +19,7 @@ def test_copy_is_trained_again_as_a_new_one(found: dict[str, Any]) -> None:
     on_replicas, alone = found["apart"]
     assert alone == 0
     assert on_replicas < 0.001  # a quarter of Adam's step: rounding of the bias before BatchNormalization
+    assert ["allow more time" in reason for reason in found["spent"]] == [True, True]
 
 
 def test_slots_of_the_optimizer_show_a_gradient_that_is_too_large(found: dict[str, Any]) -> None:

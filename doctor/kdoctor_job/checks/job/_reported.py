@@ -72,7 +72,7 @@ def differences(logs: Logs, reference: Logs, reordered: Logs, tolerance: float) 
 
 def of_evaluation(run: SmokeRun, wrong: Sequence[str]) -> tuple[str, ...]:
     """The checks that explain what evaluate reports. A loss that is wrong also changes the weights."""
-    only_loss = bool(wrong) and all(text.startswith("loss is ") for text in wrong)
+    only_loss = bool(wrong) and all(text.startswith(("loss is ", "val_loss is ")) for text in wrong)
     return (*of_losses(run), *(("job.equals-one-device",) if only_loss else ()))
 
 

@@ -26,6 +26,7 @@ _OWN_REMEDY = (
     "Add up the gradients of the replicas before any step that is not linear. A loss over pairs of examples sees only "
     "those of its replica."
 )
+_MORE_TIME = "Allow more time (--model-timeout): the cause was not found yet."
 
 
 @job_check("job.equals-one-device", Severity.ERROR, "job.trains", several=True, answers=["versions.keras-features"])
@@ -78,7 +79,7 @@ def _judge_own(run: SmokeRun, training: JobTraining, own: JobComparison, toleran
         remedy = f"{other} In your own, add up the gradients of the replicas before any step that is not linear."
     else:
         is_too_large = training.scale_hidden == "" or _is_stretched(training)
-        remedy = _REMEDY if is_too_large else _OWN_REMEDY
+        remedy = _REMEDY if is_too_large else _MORE_TIME if _has_ended(run) else _OWN_REMEDY
     return _finding(run, training, subject, observed, expected, remedy)
 
 
@@ -118,7 +119,9 @@ def _short(run: SmokeRun, deviation: float) -> str:
     return f"your model on {counted(replicas_of(run), 'replica')} equals one device (within {deviation:.0e})"
 
 
+def _has_ended(run: SmokeRun) -> bool:
+    return bool(run.cases) and run.cases[0].outcome != "trained"
+
+
 def _unfinished(run: SmokeRun) -> str:
-    case = run.cases[0] if run.cases else None
-    ended = case is not None and case.outcome != "trained"
-    return describe_end(case) if case and ended else "the weights are not finite"
+    return describe_end(run.cases[0]) if _has_ended(run) else "the weights are not finite"

@@ -20,10 +20,10 @@ _VALIDATION_REMEDY = (
     "Validate on batches that divide by the number of replicas, with Keras metrics made in strategy.scope()."
 )
 _REMEDY = (
-    "Use Keras metrics made in strategy.scope(), in train_step, too. An own metric may only use assign_add, because "
-    "replicas are added up."
+    "Use Keras metrics made in strategy.scope(), in train_step, too. An own metric may only use assign_add, of a sum "
+    "over examples that does not depend on others of their batch, because replicas are added up."
 )
-_PART_REMEDY = "In train_step, multiply a loss by the number of replicas before a metric: Keras 3 divides it by them."
+_PART_REMEDY = "Multiply losses by the number of replicas before metrics, also in test_step: Keras 3 divides them."
 
 
 @job_check("job.metrics", Severity.ERROR, "job.trains", several=True)
@@ -41,7 +41,7 @@ def metrics(run: SmokeRun, training: JobTraining, *, tolerance: float = 0.01) ->
     unread = job_of(run).validation_unread
     if unread:
         yield unknown("validation", f"validation_data was not read: {unread}")
-    yield from _judge_validation(training, tolerance)
+    yield from _judge_validation(run, training, tolerance)
     yield from _judge_evaluate(run, training, tolerance)
 
 
@@ -58,7 +58,7 @@ def _judge_fit(run: SmokeRun, training: JobTraining, tolerance: float) -> Outcom
     if wrong and is_random(training):
         return unknown("fit", RANDOM)
     if wrong:
-        remedy = _PART_REMEDY if _are_parts(without_loss, reference, replicas_of(run) or 1, tolerance) else _REMEDY
+        remedy = _remedy(run, without_loss, reference, tolerance)
         return finding("fit", "; ".join(wrong), _EXPECTED, remedy, brief=wrong[0], explained_by=of_losses(run))
     if own.logs.get("loss") == 0 and all(value == 0 for value in without_loss.values()):
         brief = f"reports 0 in each step: {some(['loss', *without_loss])}"
@@ -67,20 +67,21 @@ def _judge_fit(run: SmokeRun, training: JobTraining, tolerance: float) -> Outcom
     return evidence("fit", f"{listed}{', as on one device' if without_loss else ''}")
 
 
-def _are_parts(logs: Logs, reference: Logs, replicas: int, tolerance: float) -> bool:
-    """Whether every number that differs is that of one device, divided by the number of replicas."""
+def _remedy(run: SmokeRun, logs: Logs, reference: Logs, tolerance: float, otherwise: str = _REMEDY) -> str:
+    """What to do if every number that differs is that of one device, divided by the number of replicas; or else."""
     parts = {
         name: one for name, one in logs.items() if differences({name: one}, {name: reference.get(name)}, {}, tolerance)
     }
-    wholes = {name: one and one * replicas for name, one in parts.items()}
-    return not differences(wholes, {name: reference.get(name) for name in parts}, {}, tolerance)
+    wholes = {name: one and one * (replicas_of(run) or 1) for name, one in parts.items()}
+    others = differences(wholes, {name: reference.get(name) for name in parts}, {}, tolerance)
+    return otherwise if others or not parts else _PART_REMEDY
 
 
 def _is_metric(name: str) -> bool:
     return name != "loss" and not name.startswith(_VALIDATION)
 
 
-def _judge_validation(training: JobTraining, tolerance: float) -> Iterator[Outcome]:
+def _judge_validation(run: SmokeRun, training: JobTraining, tolerance: float) -> Iterator[Outcome]:
     """What fit reports for validation_data; nothing if the job has none, or its weights differ."""
     own = training.own
     if own is None or own.deviation is None or own.deviation > tolerance:
@@ -91,7 +92,8 @@ def _judge_validation(training: JobTraining, tolerance: float) -> Iterator[Outco
     if wrong and is_random(training):
         yield unknown("validation", RANDOM)
     elif wrong:
-        yield finding("validation", "; ".join(wrong), _EXPECTED, _VALIDATION_REMEDY, brief=wrong[0])
+        remedy, explained = _remedy(run, logs, reference, tolerance, _VALIDATION_REMEDY), of_evaluation(run, wrong)
+        yield finding("validation", "; ".join(wrong), _EXPECTED, remedy, brief=wrong[0], explained_by=explained)
     elif logs:
         yield evidence("validation", f"{', '.join(logs)}, as on one device")
 
@@ -106,7 +108,7 @@ def _judge_evaluate(run: SmokeRun, training: JobTraining, tolerance: float) -> I
     elif full.problem or wrong:
         brief = "raises" if full.problem else wrong[0]
         observed = full.problem or "; ".join(wrong)
-        fix, cause = of_cause(training, _REMEDY)
+        fix, cause = of_cause(training, _remedy(run, full.logs, full.reference, tolerance))
         explained = of_evaluation(run, wrong)
         yield finding("evaluate", observed, _EXPECTED, fix, brief=f"{brief}{cause}", explained_by=explained)
     else:

@@ -21,8 +21,8 @@ _BEFORE_STEPS_REMEDY = (
     "integers are floats. Let call take x as the data gives it, cast integers, and compile no loss without targets."
 )
 _SHARE_REMEDY = (
-    "One device trains these batches, but not the smaller ones that a replica gets. Take sizes from tf.shape, or build "
-    "the model with the batch size divided by tf.distribute.get_strategy().num_replicas_in_sync."
+    "One device trains these batches, but not the shares of a replica, cut along the first axis. Let that axis be the "
+    "examples, and take sizes from tf.shape, or divide them by strategy.num_replicas_in_sync."
 )
 _SYNCHRONIZES_REMEDY = (
     "Replicas cannot add up gradients inside tf.cond, a loop or a tf.function: call the optimizer in every step, in "
@@ -75,11 +75,9 @@ def trains(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
 
 def _remedy(training: JobTraining, problem: str, data: JobData | None) -> str:
     """What to do about the error. Options that raise it were left out before, so it is not theirs."""
-    if training.trains_share is False:
-        return _SHARE_REMEDY
     if "`merge_call`" in problem:
         return _SYNCHRONIZES_REMEDY
-    return remedy_for(problem, _unnamed(training, data))
+    return remedy_for(problem, _SHARE_REMEDY if training.trains_share is False else _unnamed(training, data))
 
 
 def _unnamed(training: JobTraining, data: JobData | None) -> str:

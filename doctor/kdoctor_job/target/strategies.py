@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import functools
 import threading
-from dataclasses import dataclass
-from typing import Any, Callable, Optional
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, List, Optional
 
 import tensorflow as tf
 from tensorflow.python.eager import context
@@ -24,8 +24,6 @@ from kdoctor_target.runner.case import NotHere
 _THREAD = threading.local()
 _TOO_LATE = "cannot be modified after"
 """What each setting that must precede the devices says."""
-
-_DIVIDES = "set_logical_device_configuration"
 
 
 @dataclass
@@ -44,10 +42,33 @@ class OwnStrategy:
     """Whether the job has entered its scope."""
     divides: bool = False
     """Whether the job would make several logical devices of one."""
+    grows: Dict[str, bool] = field(default_factory=dict)
+    """Whether the memory of a GPU grows, for those that the job sets it for."""
+    visible: Optional[List[str]] = None
+    """The GPUs that the job makes visible; None for all."""
 
     def current(self) -> Any:
         """The strategy of the examination, or the default one in a thread that trains on one device."""
         return tf.distribute.get_strategy() if getattr(_THREAD, "alone", False) else self.replicas
+
+    def note(self, setting: str, value: Any, more: Any = None, *_: Any) -> None:
+        """Note a setting of devices that has no effect here."""
+        if setting == "set_logical_device_configuration":
+            self.divides |= len(more) > 1
+        elif setting == "set_memory_growth":
+            self.grows[value.name] = more
+        elif setting == "set_visible_devices" and more in (None, "GPU"):
+            self.visible = [one.name for one in (value if isinstance(value, list) else [value])]
+
+    def start(self) -> None:
+        """Start the devices as the job would.
+
+        Raises:
+            ValueError: TensorFlow would raise it.
+        """
+        gpus = [gpu.name for gpu in tf.config.list_physical_devices("GPU")]
+        if len({self.grows.get(gpu) for gpu in gpus if self.visible is None or gpu in self.visible}) > 1:
+            raise ValueError("Memory growth cannot differ between GPU devices")
 
 
 def train_alone() -> None:
@@ -94,6 +115,7 @@ def _replace(name: str, own: OwnStrategy, **attributes: Callable[[], Any]) -> No
     def make(cls: Any, devices: Any = None, *_: Any, **named: Any) -> Any:
         if is_own_class(cls):
             raise NotHere(f"the job defines its strategy ({cls.__name__}), and only those of TensorFlow are examined")
+        own.start()
         own.made, own.devices = name, len(devices) if isinstance(devices, (list, tuple)) else None
         if "cluster_resolver" in attributes:
             own.workers = workers_of(devices or named.get("cluster_resolver") or _resolver())
@@ -113,7 +135,7 @@ def _allow_settings(own: OwnStrategy) -> None:
             except RuntimeError as error:
                 if own.made or _TOO_LATE not in str(error):
                     raise
-                own.divides |= function.__name__ == _DIVIDES and len(arguments[-1]) > 1
+                own.note(function.__name__, *arguments[1:])
                 return None
 
         return call

@@ -1,0 +1,49 @@
+"""Settings of devices that have no effect in the examination, and what they would do in the job."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pytest
+
+from helpers.cases import cases
+
+pytestmark = pytest.mark.tensorflow
+
+
+class Gpu(NamedTuple):
+    """A physical device."""
+
+    name: str
+
+
+GPUS = [Gpu("/physical_device:GPU:0"), Gpu("/physical_device:GPU:1")]
+
+
+@cases(
+    ([], False),
+    ([("set_memory_growth", GPUS[0], True)], True),
+    ([("set_memory_growth", gpu, True) for gpu in GPUS], False),
+    ([("set_memory_growth", GPUS[0], True), ("set_memory_growth", GPUS[1], False)], True),
+    ([("set_visible_devices", GPUS[0], "GPU"), ("set_memory_growth", GPUS[0], True)], False),
+    ([("set_visible_devices", GPUS[1:], None), ("set_memory_growth", GPUS[0], True)], False),
+    ([("set_visible_devices", GPUS, "GPU"), ("set_memory_growth", GPUS[0], True)], True),
+    ([("set_visible_devices", [], "CPU"), ("set_memory_growth", GPUS[0], True)], True),
+    ([("intra_op_parallelism_threads", 2)], False),
+)
+def test_memory_growth_of_some_gpus_is_refused_as_tensorflow_does(
+    monkeypatch: pytest.MonkeyPatch, settings: list[tuple[Any, ...]], *, refused: bool
+) -> None:
+    import tensorflow as tf
+
+    from kdoctor_job.target.strategies import OwnStrategy
+
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda _: GPUS)
+    own = OwnStrategy(replicas=None)
+    for setting in settings:
+        own.note(*setting)
+    if not refused:
+        own.start()
+        return
+    with pytest.raises(ValueError, match="Memory growth cannot differ between GPU devices"):
+        own.start()

@@ -329,7 +329,7 @@ class JobRun:
     strategy: Reason = None
     """The class of the job's strategy, in place of which it gets the examination's; empty if a script makes none."""
     devices: int | None = None
-    """The number of devices that it names, if it does."""
+    """The number of devices that it names or makes visible, if it does."""
     workers: int | None = None
     """Workers of the cluster of a strategy for several, if one is named."""
     problem: JobProblem | None = None

@@ -35,7 +35,7 @@ class OwnStrategy:
     made: str = ""
     """The class of the one that the job has made."""
     devices: Optional[int] = None
-    """The number of devices that it names."""
+    """The number of devices that it names or makes visible."""
     workers: Optional[int] = None
     """Those of the cluster of one for several."""
     entered: bool = False
@@ -59,6 +59,7 @@ class OwnStrategy:
             self.grows[value.name] = more
         elif setting == "set_visible_devices" and more in (None, "GPU"):
             self.visible = [one.name for one in (value if isinstance(value, list) else [value])]
+            self.devices = len(self.visible)
 
     def start(self) -> None:
         """Start the devices as the job would.
@@ -116,7 +117,9 @@ def _replace(name: str, own: OwnStrategy, **attributes: Callable[[], Any]) -> No
         if is_own_class(cls):
             raise NotHere(f"the job defines its strategy ({cls.__name__}), and only those of TensorFlow are examined")
         own.start()
-        own.made, own.devices = name, len(devices) if isinstance(devices, (list, tuple)) else None
+        own.made = name
+        if isinstance(devices, (list, tuple)):
+            own.devices = len(devices)
         if "cluster_resolver" in attributes:
             own.workers = workers_of(devices or named.get("cluster_resolver") or _resolver())
         return replacement

@@ -689,6 +689,7 @@ test_on_gpus = table(
     unknown(on_gpus(0, on_bus=None), "PCI bus"),
     skips(on_gpus(0, on_bus=0)),
     skips(run(gpus=None)),
+    fails(run(job=JobRun(model=MODEL, data=DATA, devices=0)), "makes no GPU visible", "Fix: Leave out set_visible"),
 )
 WITH_ARGUMENTS = JobRun(model=MODEL, data=DATA, training=TRAINING, fit_arguments=("class_weight", "validation_data"))
 AFTER_OPTION = JobRun(

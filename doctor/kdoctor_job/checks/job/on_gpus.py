@@ -12,6 +12,8 @@ from kdoctor_job.checks.job._user_model import job_check, job_of
 
 _JOB = "your job"
 _NAMES_ONE = re.compile(r"\s*(\d|GPU-|MIG-)")
+_ON_CPU = "trains on the CPU, not on the GPUs"
+_NO_GPUS = "Leave out set_visible_devices([], 'GPU'), or pass the GPUs to it."
 _NO_STRATEGY = f"Build and compile the model in the scope of tf.distribute.MirroredStrategy(), or set {VARIABLE}=0."
 
 
@@ -26,10 +28,14 @@ def on_gpus(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
     Remedy: find out why TensorFlow lists no GPU, or use a strategy.
     Source: https://www.tensorflow.org/guide/distributed_training
     """
-    gpus = job_of(run).gpus
+    job = job_of(run)
+    gpus = job.gpus
     listed = f"TensorFlow lists {counted(gpus.listed, 'GPU')}" if gpus else ""
     if case.job is None:
         yield unknown(_JOB, "it was not examined")
+    elif job.devices == 0:
+        hides = "it makes no GPU visible (tf.config.set_visible_devices)"
+        yield finding(_JOB, hides, "TensorFlow lists the GPUs", _NO_GPUS, brief=_ON_CPU)
     elif gpus is None:
         yield NotApplicable(reason="kdoctor chose the replicas (see gpu.replicas-match)")
     elif gpus.listed > 1 and not gpus.is_distributed:
@@ -46,4 +52,4 @@ def on_gpus(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
     else:
         observed = f"{listed} of the {gpus.on_bus} on the PCI bus: it trains on the CPU"
         fix = f"Find out why: {quoted(*program(), 'check', '--no-smoke')}"
-        yield finding(_JOB, observed, "TensorFlow lists the GPUs", fix, brief="trains on the CPU, not on the GPUs")
+        yield finding(_JOB, observed, "TensorFlow lists the GPUs", fix, brief=_ON_CPU)

@@ -107,7 +107,7 @@ def call(part: str, function: Callable[..., Any], **offered: Any) -> Any:
     try:
         return function(**given)
     except BaseException as error:
-        if isinstance(error, KeyboardInterrupt):
+        if isinstance(error, (KeyboardInterrupt, PartError)):
             raise
         traceback.print_exc()
         raise PartError(part, f"{name} raised {describe(error)}") from error

@@ -11,6 +11,7 @@ devices, and those of the examination are there when the job's module is importe
 from __future__ import annotations
 
 import functools
+import re
 import threading
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Optional
@@ -18,10 +19,11 @@ from typing import Any, Callable, Dict, List, Optional
 import tensorflow as tf
 from tensorflow.python.eager import context
 
-from kdoctor_job.target.parts import is_own_class
+from kdoctor_job.target.parts import PartError, is_own_class
 from kdoctor_target.runner.case import NotHere
 
 _THREAD = threading.local()
+_GPU = re.compile(r"(?i)\bGPU:(\d+)$")
 _TOO_LATE = "cannot be modified after"
 """What each setting that must precede the devices says."""
 
@@ -61,15 +63,26 @@ class OwnStrategy:
             self.visible = [one.name for one in (value if isinstance(value, list) else [value])]
             self.devices = len(self.visible)
 
-    def start(self) -> None:
-        """Start the devices as the job would.
+    def start(self, devices: Any = None) -> None:
+        """Start the devices as the job would, with those that its strategy gets.
 
         Raises:
             ValueError: TensorFlow would raise it.
+            PartError: a device does not exist. TensorFlow would wait for it.
         """
         gpus = [gpu.name for gpu in tf.config.list_physical_devices("GPU")]
-        if len({self.grows.get(gpu) for gpu in gpus if self.visible is None or gpu in self.visible}) > 1:
+        visible = [gpu for gpu in gpus if self.visible is None or gpu in self.visible]
+        if len({self.grows.get(gpu) for gpu in visible}) > 1:
             raise ValueError("Memory growth cannot differ between GPU devices")
+        if not isinstance(devices, (list, tuple)):
+            return
+        self.devices = len(devices)
+        absent = [one for one in devices if gpus and (gpu := _GPU.search(str(one))) and int(gpu[1]) >= len(visible)]
+        if absent and not self.divides:
+            fix = "Take them from tf.config.list_logical_devices('GPU'), or name none: the strategy then has all."
+            raise PartError(
+                "script", f"its strategy waits for {', '.join(absent)}, which TensorFlow does not list", fix
+            )
 
 
 def train_alone() -> None:
@@ -116,10 +129,8 @@ def _replace(name: str, own: OwnStrategy, **attributes: Callable[[], Any]) -> No
     def make(cls: Any, devices: Any = None, *_: Any, **named: Any) -> Any:
         if is_own_class(cls):
             raise NotHere(f"the job defines its strategy ({cls.__name__}), and only those of TensorFlow are examined")
-        own.start()
+        own.start(devices)
         own.made = name
-        if isinstance(devices, (list, tuple)):
-            own.devices = len(devices)
         if "cluster_resolver" in attributes:
             own.workers = workers_of(devices or named.get("cluster_resolver") or _resolver())
         return replacement

@@ -47,3 +47,34 @@ def test_memory_growth_of_some_gpus_is_refused_as_tensorflow_does(
         return
     with pytest.raises(ValueError, match="Memory growth cannot differ between GPU devices"):
         own.start()
+
+
+MISSING = "/job:localhost/replica:0/task:0/device:GPU:2"
+
+
+@cases(
+    (None, [], None),
+    (["GPU:0", "/gpu:1"], [], None),
+    (["/device:GPU:1", MISSING], [], MISSING),
+    (["GPU:0", "GPU:1"], [("set_visible_devices", GPUS[1], "GPU")], "GPU:1"),
+    (["GPU:2"], [("set_logical_device_configuration", GPUS[0], [1, 2])], None),
+    (["CPU:0", "CPU:7"], [], None),
+)
+def test_device_that_does_not_exist_is_named(
+    monkeypatch: pytest.MonkeyPatch, devices: list[str] | None, settings: list[tuple[Any, ...]], absent: str | None
+) -> None:
+    import tensorflow as tf
+
+    from kdoctor_job.target.parts import PartError
+    from kdoctor_job.target.strategies import OwnStrategy
+
+    own = OwnStrategy(replicas=None)
+    for setting in settings:
+        own.note(*setting)
+    own.start(devices)  # without GPUs, nothing is known
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda _: GPUS)
+    if absent is None:
+        own.start(devices)
+        return
+    with pytest.raises(PartError, match=f"waits for {absent}, which TensorFlow does not list"):
+        own.start(devices)

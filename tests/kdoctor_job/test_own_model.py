@@ -312,11 +312,13 @@ def test_first_step_of_a_loop_is_examined(folder: Path, first: str, then: str, l
     "tf.function(update)(x[:8], x[:8, :1], average)",
     pytest.param("while True: update(x[:8], x[:8, :1], average)", marks=pytest.mark.smoke_full),
 )
-def test_loop_on_one_device_is_not_examined(folder: Path, loop: str) -> None:
-    (folder / "script.py").write_text(LOOP.format(first="average", then="average", loop=loop))
-    report = report_of(folder, "--model", "script.py")
-    assert report["exit_code"] == 3
-    assert "trains in a loop (without strategy.run)" in json.dumps(report["results"])
+def test_loop_on_one_device_is_an_error_next_to_a_strategy(folder: Path, loop: str) -> None:
+    text = LOOP.format(first="average", then="average", loop=loop)
+    for made, exit_code in (("MirroredStrategy()", 1), ("get_strategy()", 3)):
+        (folder / "script.py").write_text(text.replace("MirroredStrategy()", made))
+        report = report_of(folder, "--model", "script.py")
+        assert report["exit_code"] == exit_code
+        assert "script.py trains on one device, outside strategy.run" in json.dumps(report["results"])
 
 
 @pytest.mark.tensorflow

@@ -17,7 +17,7 @@ from kdoctor_job.target.fitting import PART
 from kdoctor_job.target.parts import PartError, find, is_model, keras_of
 from kdoctor_job.target.restoring import restore
 from kdoctor_job.target.script import PART as SCRIPT
-from kdoctor_job.target.script import stopped_at_fit, until_fit
+from kdoctor_job.target.script import OnOneDevice, stopped_at_fit, until_fit
 from kdoctor_job.target.step_alone import Alone, examine, seed
 from kdoctor_job.target.strategies import replace_own
 from kdoctor_target.runner.case import Case, NotHere
@@ -55,6 +55,11 @@ def own_model(case: Case) -> None:
             if own.divides:
                 raise NotHere(f"the job's logical devices are not made here. {error}") from error
             case.note(job={"problem": error.record})
+            return
+        except OnOneDevice as error:
+            if not own.made:
+                raise
+            case.note(job={"problem": PartError(SCRIPT, str(error), error.fix).record})
             return
         may_lack_one = case.devices_kind == "cpu" or strategy.num_replicas_in_sync == 1
         if is_script and not own.made and is_model(model) and may_lack_one:

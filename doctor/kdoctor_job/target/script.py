@@ -35,7 +35,6 @@ _ALONE = "without strategy.run"
 _LOOPS = {
     "strategy.run": "kdoctor lint reads it, and --loop with --restore shows whether it comes back",
     "train_on_batch": "call kdoctor.guard(model, data, strategy) before it",
-    _ALONE: "on one device. For several, give its step to strategy.run, and a distributed dataset",
 }
 _NAME_IT = "Name a script or module and its arguments without a launcher (torchrun): --model 'train.py --lr 1'."
 _GIVE_ARGUMENTS = "Give it the arguments that it needs, as in --model '{} --batch 64'."
@@ -67,6 +66,12 @@ class TrainingBegins(BaseException):
         """What it calls in place of ``fit``."""
         self.place = place
         """The file and the line where it calls ``fit``."""
+
+
+class OnOneDevice(NotHere):
+    """A script trains in a loop outside ``strategy.run``."""
+
+    fix = "Give the step to strategy.run, with batches of strategy.experimental_distribute_dataset(dataset)."
 
 
 Found = Tuple[Any, Any, Dict[str, Any], Dict[str, Any]]
@@ -208,6 +213,8 @@ def _given(reached: TrainingBegins, script: str) -> Tuple[Any, Any, Dict[str, An
         raise NotHere(f"{script} disables eager execution, without which its model is not examined") from None
     if "horovod" in sys.modules:
         raise NotHere(f"{script} trains with Horovod, and only strategies of tf.distribute are examined") from None
+    if reached.call == _ALONE:
+        raise OnOneDevice(f"{script} trains on one device, outside strategy.run")
     if reached.call:
         raise NotHere(f"{script} trains in a loop ({reached.call}): {_LOOPS[reached.call]}") from None
     if not is_compiled(reached.model) and type(reached.model).fit is keras_of(reached.model).Model.fit:

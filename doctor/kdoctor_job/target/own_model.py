@@ -7,7 +7,7 @@ import shlex
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Mapping, Tuple
+from typing import Any, Callable, Mapping, Tuple, Union
 
 from kdoctor_job.target.cloning import CopyError, clone
 from kdoctor_job.target.data import Facts, read_again
@@ -19,7 +19,7 @@ from kdoctor_job.target.restoring import restore
 from kdoctor_job.target.script import PART as SCRIPT
 from kdoctor_job.target.script import OnOneDevice, stopped_at_fit, until_fit
 from kdoctor_job.target.step_alone import Alone, examine, seed
-from kdoctor_job.target.strategies import replace_own
+from kdoctor_job.target.strategies import OwnStrategy, replace_own
 from kdoctor_target.runner.case import Case, NotHere
 from kdoctor_target.training.replicas import make_strategy
 
@@ -45,22 +45,15 @@ def own_model(case: Case) -> None:
 
     def examine_job(find_job: Callable[[], Tuple[Any, ...]]) -> None:
         try:
-            try:
-                model, data, fit_arguments, fit = find_job()
-            finally:
-                _refuse_changed(before)
-                if alone is not None:
-                    alone.dismiss()
-        except PartError as error:
-            if own.divides:
-                raise NotHere(f"the job's logical devices are not made here. {error}") from error
-            case.note(job={"problem": error.record})
+            found = _found(own, find_job)
+        finally:
+            _refuse_changed(before)
+            if alone is not None:
+                alone.dismiss()
+        if isinstance(found, PartError):
+            case.note(job={"problem": found.record})
             return
-        except OnOneDevice as error:
-            if not own.made:
-                raise
-            case.note(job={"problem": PartError(SCRIPT, str(error), error.fix).record})
-            return
+        model, data, fit_arguments, fit = found
         may_lack_one = case.devices_kind == "cpu" or strategy.num_replicas_in_sync == 1
         if is_script and not own.made and is_model(model) and may_lack_one:
             model = _in_scope(model, strategy)
@@ -90,6 +83,20 @@ def own_model(case: Case) -> None:
     step = FirstStep(strategy)
     step.taken = lambda: case.go_on(lambda: examine_step(step))
     examine_job(lambda: until(step, lambda found: case.go_on(lambda: examine_job(found))))
+
+
+def _found(own: OwnStrategy, find_job: Callable[[], Tuple[Any, ...]]) -> Union[Tuple[Any, ...], PartError]:
+    """The job, or why it has none."""
+    try:
+        return find_job()
+    except PartError as error:
+        if own.divides:
+            raise NotHere(f"the job's logical devices are not made here. {error}") from error
+        return error
+    except OnOneDevice as error:
+        if not own.made:
+            raise
+        return PartError(SCRIPT, str(error), error.fix)
 
 
 def _refuse_changed(before: Mapping[str, str]) -> None:

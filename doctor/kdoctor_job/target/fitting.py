@@ -9,8 +9,9 @@ from typing import Any, List, Mapping, Optional
 
 import tensorflow as tf
 
+from kdoctor_job.target.callbacks import numbers_read
 from kdoctor_job.target.data import Data, Facts
-from kdoctor_job.target.parts import PartError, call, describe_kind, is_own_class
+from kdoctor_job.target.parts import PartError, call, describe_kind
 
 PART = "arguments of fit"
 _EXAMINED = (
@@ -53,6 +54,10 @@ class FitArguments:
                     f"; did you mean {one!r}?" for one in difflib.get_close_matches(name, (*known, "strategy"), 1)
                 )
                 raise PartError(PART, f"fit takes no {name!r}{near}", f"Name arguments of fit: {', '.join(known)}.")
+        epochs, first = self.number("epochs", 1), self._values.get("initial_epoch", 0)
+        if epochs is not None and isinstance(first, int) and first >= epochs:
+            fix = "epochs counts those before initial_epoch, too: make it larger."
+            raise PartError(PART, f"epochs is {epochs}, and initial_epoch is {first}: fit trains nothing", fix)
         if {"class_weight", "sample_weight"} <= self._values.keys():
             raise PartError(PART, "fit takes either class_weight or sample_weight")
         self._validation: Any = self._values.get("validation_data")
@@ -139,11 +144,13 @@ class FitArguments:
 
     @property
     def monitored(self) -> Optional[Facts]:
-        """The callback of each number that decides about what one does; None if own callbacks may add numbers."""
-        if any(is_own_class(type(one)) for one in self.callbacks):
+        """The callback of each number that one needs, or that decides; None if own callbacks may add numbers."""
+        read = [(type(one).__name__, numbers_read(one)) for one in self.callbacks]
+        if any(names is None for _, names in read):
             return None
         deciding = [one for one in self.callbacks if getattr(one, "save_best_only", True)]
-        return {one.monitor: type(one).__name__ for one in deciding if isinstance(getattr(one, "monitor", None), str)}
+        found = {one.monitor: type(one).__name__ for one in deciding if isinstance(getattr(one, "monitor", None), str)}
+        return {**found, **{name: callback for callback, names in read for name in sorted(names or ())}}
 
     def of_job(self) -> Facts:
         """Arguments for ``fit`` of the job itself, on data that ``apply`` returned."""

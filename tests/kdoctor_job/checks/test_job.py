@@ -261,6 +261,8 @@ test_epoch_ends = table(
     fails(run(data={"endless": True}), "infinite"),
     passes(run(data={"endless": None, "steps_per_epoch": 20}), "data: 20 steps per epoch"),
     fails(run(data={"endless": None, "kind": "generator"}), "not at its end after 3 s"),
+    passes(run(data={"steps_per_epoch": 10})),
+    fails(run(data={"steps_per_epoch": 11}), "data: 10 batches, and steps_per_epoch=11", "Fix: Leave out steps_per"),
     unknown(run(data={"endless": None})),
 )
 LOST = {"examples": 128, "examples_trained": 80}

@@ -7,15 +7,25 @@ from kdoctor_job.facts import JobData
 
 @job_check("job.epoch-ends", Severity.WARNING, "job.data-readable")
 def epoch_ends(data: JobData) -> Outcome:
-    """The dataset is finite, or steps_per_epoch is set.
+    """The dataset is finite, or has the batches of steps_per_epoch.
 
     Why: on an infinite dataset, fit never finishes its first epoch, never validates and never saves, unless it is given
-    steps_per_epoch.
-    Remedy: pass steps_per_epoch to fit and to kdoctor, or remove repeat().
+    steps_per_epoch. With fewer batches than steps_per_epoch, Keras 3 ends every epoch early, and Keras 2 the training,
+    with a warning only.
+    Remedy: pass steps_per_epoch to fit and to kdoctor, or remove repeat(). Or leave out steps_per_epoch.
     Source: https://keras.io/guides/distributed_training_with_tensorflow/
     """
     if data.endless is not False and data.steps_per_epoch:
         return evidence("data", f"{counted(data.steps_per_epoch, 'step')} per epoch, of any number of batches")
+    if data.batches is not None and data.batches < (data.steps_per_epoch or 0):
+        batches = counted(data.batches, "batch", "batches")
+        return finding(
+            "data",
+            f"{batches}, and steps_per_epoch={data.steps_per_epoch}: Keras 3 ends epochs early, Keras 2 the training",
+            "steps_per_epoch batches",
+            "Leave out steps_per_epoch, or repeat() the data.",
+            brief=f"{batches}, fewer than steps_per_epoch",
+        )
     if data.endless is None and data.kind != "generator":
         return unknown("data", "it has too many batches to count; if it has no end, fit needs steps_per_epoch")
     if data.endless is False:

@@ -14,7 +14,7 @@ _EXPECTED = {
     "script": "a script that trains a Keras model",
     "model": "a function without arguments that returns a Keras model",
     "data": "a function without arguments that returns a dataset, a PyDataset, arrays or a generator",
-    "arguments of fit": "a dictionary of arguments that fit takes together with this data",
+    "arguments of fit": "one that fit takes together with this data",
 }
 _MISSING = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)")
 _REMEDY = "To reproduce the error, run your code in the same environment and folder."

@@ -1,0 +1,53 @@
+"""The numbers of an epoch that the job's own callbacks read, by their code: running one could write files."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import textwrap
+from typing import Any, Optional, Set
+
+from kdoctor_job.target.parts import is_own_class
+
+_HOOK, _LOGS = "on_epoch_end", 2
+_READS = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.If, ast.IfExp, ast.For, ast.FormattedValue, ast.Return)
+"""What uses the numbers without keeping them. Anything else could add some."""
+_METHODS = ("get", "items", "keys", "values", "copy")
+
+
+def numbers_read(callback: Any) -> Optional[Set[str]]:
+    """What ``logs["name"]`` of its ``on_epoch_end`` needs; None if that may add numbers, or its code is not known."""
+    found: Set[str] = set()
+    for kind in type(callback).__mro__:
+        if is_own_class(kind) and _HOOK in vars(kind):
+            try:
+                hook = vars(kind)[_HOOK]
+                code = ast.parse(textwrap.dedent(inspect.getsource(hook)))
+                logs = list(inspect.signature(hook).parameters)[_LOGS]
+            except (OSError, TypeError, ValueError, SyntaxError, IndexError):
+                return None
+            uses = [node for node in ast.walk(code) if any(_is(child, logs) for child in ast.iter_child_nodes(node))]
+            if not all(map(_reads, uses)):
+                return None
+            asked = {_constant(node.left) for node in uses if isinstance(node, ast.Compare)}
+            found |= {_constant(node.slice) for node in uses if isinstance(node, ast.Subscript)} - asked - {""}
+    return found
+
+
+def _is(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+
+
+def _constant(node: ast.AST) -> str:
+    return str(node.value) if isinstance(node, ast.Constant) else ""
+
+
+def _reads(use: ast.AST) -> bool:
+    """Whether a part of the code, which has the numbers, cannot add any."""
+    if isinstance(use, ast.Call):
+        called = ast.unparse(use.func)
+        return hasattr(builtins, called) or called.startswith("super()")
+    if isinstance(use, ast.Subscript):
+        return isinstance(use.ctx, ast.Load)
+    return isinstance(use, _READS) or (isinstance(use, ast.Attribute) and use.attr in _METHODS)

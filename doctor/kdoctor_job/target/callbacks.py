@@ -1,11 +1,13 @@
-"""The numbers of an epoch that the job's own callbacks read, by their code: running one could write files."""
+"""What the job's callbacks need after the first epoch. None is run: they could write files."""
 
 from __future__ import annotations
 
 import ast
 import builtins
 import inspect
+import os
 import textwrap
+from pathlib import Path
 from typing import Any, Optional, Set
 
 from kdoctor_job.target.parts import is_own_class
@@ -14,6 +16,21 @@ _HOOK, _LOGS = "on_epoch_end", 2
 _READS = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.If, ast.IfExp, ast.For, ast.FormattedValue, ast.Return)
 """What uses the numbers without keeping them. Anything else could add some."""
 _METHODS = ("get", "items", "keys", "values", "copy")
+
+
+_PLACES = ("filepath", "filename", "backup_dir", "log_dir")
+"""Attributes of the callbacks of Keras that save."""
+
+
+def unwritable(callback: Any) -> Optional[str]:
+    """The folder in which it saves, or the nearest one that exists, if this user cannot write there."""
+    for path in (getattr(callback, name, None) for name in _PLACES):
+        if isinstance(path, (str, os.PathLike)) and "://" not in str(path):
+            folders = Path(path).absolute().parents
+            folder = next((one for one in folders if one.is_dir()), None)
+            if folder and not os.access(folder, os.W_OK):
+                return str(folder)
+    return None
 
 
 def numbers_read(callback: Any) -> Optional[Set[str]]:

@@ -9,7 +9,7 @@ from typing import Any, List, Mapping, Optional
 
 import tensorflow as tf
 
-from kdoctor_job.target.callbacks import numbers_read
+from kdoctor_job.target.callbacks import numbers_read, unwritable
 from kdoctor_job.target.data import Data, Facts
 from kdoctor_job.target.parts import PartError, call, describe_kind
 
@@ -60,6 +60,10 @@ class FitArguments:
             raise PartError(PART, f"epochs is {epochs}, and initial_epoch is {first}: fit trains nothing", fix)
         if {"class_weight", "sample_weight"} <= self._values.keys():
             raise PartError(PART, "fit takes either class_weight or sample_weight")
+        for one in self.callbacks:
+            if folder := unwritable(one):
+                fix = "Make it writable for the job's user, or save elsewhere."
+                raise PartError(PART, f"{type(one).__name__} saves in {folder}, which is not writable", fix)
         self._validation: Any = self._values.get("validation_data")
         self.validation: List[Any] = []
         """Batches of the validation data; the last one may be shorter."""

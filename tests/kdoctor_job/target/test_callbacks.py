@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from kdoctor_job.target.callbacks import numbers_read
+import pytest
+
+from kdoctor_job.target.callbacks import numbers_read, unwritable
 
 
 class Base:
@@ -50,3 +55,16 @@ def test_numbers_are_those_that_the_code_cannot_do_without() -> None:
     assert numbers_read(Adds()) is numbers_read(Passes()) is None
     Base.on_epoch_end = str  # type: ignore[assignment,method-assign]
     assert numbers_read(Base()) is None
+
+
+def test_folder_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    saves = [
+        SimpleNamespace(filepath="new/{epoch:02d}/best.keras"), SimpleNamespace(log_dir=tmp_path / "logs"),
+        SimpleNamespace(filename="log.csv"), SimpleNamespace(backup_dir=f"{tmp_path}/backup"),
+    ]  # fmt: skip
+    assert [unwritable(one) for one in saves] == [None] * 4
+    monkeypatch.setattr(os, "access", lambda folder, _: Path(folder) != tmp_path)
+    assert [unwritable(one) for one in saves] == [str(tmp_path)] * 4
+    others = [SimpleNamespace(), SimpleNamespace(filepath=None), SimpleNamespace(filepath="gs://bucket/best.keras")]
+    assert [unwritable(one) for one in others] == [None] * 3

@@ -19,6 +19,9 @@ REFUSED = {
     "impossible split": "validation_split is 2",
     "impossible size": "batch_size is -1",
     "empty validation": "validation_data: it is empty",
+    "endless validation": "validation_data is infinite",
+    "no epoch": "epochs is 3, and initial_epoch is 3",
+    "unsavable model": "ModelCheckpoint cannot save the model: NotImplementedError: no configuration",
 }
 """Arguments that ``fit`` refuses, and a decisive part of the finding."""
 TIMED = {"job.input-bound"}

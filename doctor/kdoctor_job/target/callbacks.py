@@ -8,9 +8,9 @@ import inspect
 import os
 import textwrap
 from pathlib import Path
-from typing import Any, Optional, Set
+from typing import Any, Optional, Set, Tuple
 
-from kdoctor_job.target.parts import is_own_class
+from kdoctor_job.target.parts import describe, is_own_class, keras_of
 
 _HOOK, _LOGS = "on_epoch_end", 2
 _READS = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.If, ast.IfExp, ast.For, ast.FormattedValue, ast.Return)
@@ -20,6 +20,32 @@ _METHODS = ("get", "items", "keys", "values", "copy")
 
 _PLACES = ("filepath", "filename", "backup_dir", "log_dir")
 """Attributes of the callbacks of Keras that save."""
+
+
+_SETS_RATE = {"ReduceLROnPlateau", "LearningRateScheduler"}
+
+
+def why_it_raises(callback: Any, model: Any, schedule: Optional[str]) -> Optional[Tuple[str, str]]:
+    """Why a callback will end the job after its first steps, and what to do; None if that is not known.
+
+    Args:
+        callback: of the job.
+        model: that it gets.
+        schedule: that decides about the learning rate.
+    """
+    name = type(callback).__name__
+    if schedule and _SETS_RATE & {kind.__name__ for kind in type(callback).__mro__}:
+        return f"{name} sets the learning rate, which {schedule} decides: it raises", "Use either of them."
+    folder = unwritable(callback)
+    if folder:
+        return f"{name} saves in {folder}, which is not writable", "Make it writable for the job, or save elsewhere."
+    if getattr(callback, "save_weights_only", None) is False and str(callback.filepath).endswith(".keras"):
+        try:
+            keras_of(model).saving.serialize_keras_object(model)
+        except Exception as error:
+            fix = "Give that class a get_config with the arguments of its __init__, or save weights only."
+            return f"{name} cannot save the model: {describe(error)}", fix
+    return None
 
 
 def unwritable(callback: Any) -> Optional[str]:

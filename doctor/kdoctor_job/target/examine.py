@@ -76,10 +76,12 @@ class Job:
             if backend != "tensorflow":
                 also = f"kdoctor list checklists shows what it trains on {backend}"
                 raise NotHere(f"Keras computes with {backend}, and kdoctor examines jobs on TensorFlow ({also})")
-            say(model=dict(examine_model(model, strategy), options=dict(options_of(model))))
+            known = examine_model(model, strategy)
+            say(model=dict(known, options=dict(options_of(model))))
             phase("data")
             with strategy.scope():
                 fit = FitArguments(self.fit_arguments)
+            fit.try_callbacks(model, known.get("schedule"))
             data = self._open_data(strategy, fit)
             found = data.examine(self.steps, fit.number("steps_per_epoch", self.steps_per_epoch))
             say(data=found)

@@ -9,7 +9,7 @@ from typing import Any, List, Mapping, Optional
 
 import tensorflow as tf
 
-from kdoctor_job.target.callbacks import numbers_read, unwritable
+from kdoctor_job.target.callbacks import numbers_read, why_it_raises
 from kdoctor_job.target.data import Data, Facts
 from kdoctor_job.target.parts import PartError, call, describe_kind
 
@@ -60,10 +60,6 @@ class FitArguments:
             raise PartError(PART, f"epochs is {epochs}, and initial_epoch is {first}: fit trains nothing", fix)
         if {"class_weight", "sample_weight"} <= self._values.keys():
             raise PartError(PART, "fit takes either class_weight or sample_weight")
-        for one in self.callbacks:
-            if folder := unwritable(one):
-                fix = "Make it writable for the job's user, or save elsewhere."
-                raise PartError(PART, f"{type(one).__name__} saves in {folder}, which is not writable", fix)
         self._validation: Any = self._values.get("validation_data")
         self.validation: List[Any] = []
         """Batches of the validation data; the last one may be shorter."""
@@ -129,8 +125,13 @@ class FitArguments:
             raise PartError(PART, f"validation_data: {found['problem']}", fix)
         if found.get("unread"):
             return str(found["unread"])
-        self.validation = data.full[:steps]
-        final, limit = found.get("final_batch"), self.number("validation_steps")
+        limit = self.number("validation_steps")
+        if limit is None and found["endless"]:
+            fix = "Pass validation_steps to fit, or remove repeat()."
+            raise PartError(PART, "validation_data is infinite, and validation_steps is not set: no epoch ends", fix)
+        if limit is None and found["kind"] == "generator" and found["endless"] is None:
+            return "it has no end within 3 s; if it has none at all, fit needs validation_steps"
+        self.validation, final = data.full[:steps], found.get("final_batch")
         is_read_to_its_end = limit is None or limit >= (found.get("batches") or math.inf)
         if final and final != found["batch"] and is_read_to_its_end:
             self.validation.append(tf.nest.map_structure(lambda leaf: leaf[:final], self.validation[-1]))
@@ -139,6 +140,17 @@ class FitArguments:
     def of_copies(self) -> Facts:
         """Arguments for ``fit`` of a copy, except the batches of ``validation_data``."""
         return {name: self._values[name] for name in ("class_weight",) if name in self._values}
+
+    def try_callbacks(self, model: Any, schedule: Optional[str]) -> None:
+        """Find out which callbacks would end the job after its first steps.
+
+        Raises:
+            PartError: one would.
+        """
+        for one in self.callbacks:
+            found = why_it_raises(one, model, schedule)
+            if found:
+                raise PartError(PART, *found)
 
     @property
     def callbacks(self) -> List[Any]:

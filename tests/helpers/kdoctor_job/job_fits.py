@@ -41,6 +41,13 @@ class Fit(NamedTuple):
     """The class of the model; None for Sequential."""
 
 
+class Unsavable(keras.Model):  # type: ignore[misc]  # Keras has no types
+    """Has no configuration."""
+
+    def get_config(self) -> Any:
+        raise NotImplementedError("no configuration")
+
+
 def fits() -> dict[str, Fit]:
     """The jobs by name."""
     inputs, targets = job_models.examples("dense")
@@ -72,6 +79,9 @@ def fits() -> dict[str, Fit]:
         "impossible size": Fit(arrays, {"batch_size": -1}),
         "validation is read once": Fit(data, {"validation_data": iter([odd])}),
         "empty validation": Fit(data, {"validation_data": (inputs[:0], targets[:0])}),
+        "endless validation": Fit(data, {"validation_data": data.repeat()}),
+        "no epoch": Fit(data, {"initial_epoch": 3, "epochs": 3}),
+        "unsavable model": Fit(data, {"callbacks": [tf.keras.callbacks.ModelCheckpoint("best.keras")]}, Unsavable),
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kdoctor_job.target.callbacks import numbers_read, unwritable
+from kdoctor_job.target.callbacks import numbers_read, unwritable, why_it_raises
 
 
 class Base:
@@ -68,3 +68,11 @@ def test_folder_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pyt
     assert [unwritable(one) for one in saves] == [str(tmp_path)] * 4
     others = [SimpleNamespace(), SimpleNamespace(filepath=None), SimpleNamespace(filepath="gs://bucket/best.keras")]
     assert [unwritable(one) for one in others] == [None] * 3
+
+
+def test_rate_is_set_by_a_callback_or_by_a_schedule() -> None:
+    setting = type("Own", (type("ReduceLROnPlateau", (), {}),), {})()
+    found = why_it_raises(setting, None, "CosineDecay")
+    assert found is not None
+    assert found[0] == "Own sets the learning rate, which CosineDecay decides: it raises"
+    assert why_it_raises(setting, None, None) is why_it_raises(Base(), None, "CosineDecay") is None

@@ -38,7 +38,7 @@ def _with_text(rule: Rule) -> Rule:
 
 RULES = _discover()  # Every rule by its id
 _CODES = [rule.code for rule in RULES.values()]
-_AVAILABLE = f"Available rules: {', '.join(RULES)}"
+_AVAILABLE = f"Available rules: {', '.join(_CODES)}"
 
 
 RULES_BY_NAME: Mapping[str, Rule] = {

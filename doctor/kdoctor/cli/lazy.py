@@ -38,9 +38,9 @@ class ChecklistCommand(TyperCommand):
             hint = "Import the files into one snapshot: kdoctor snapshot --import FILE FILE -o machine.json"
             raise UsageError("--snapshot is given more than once", hint=hint)
         for option, script, *words in (args[place:] for place in range(len(args) - 2)):
-            own = list(takewhile(lambda word: word.partition("=")[0] not in options, words))
-            named = option in options and script[:1] != "-" and script.endswith((".py", ".ipynb"))
-            if named and own and not get_close_matches(own[0], options, 1, 0.85):
+            own = list(takewhile(lambda word: word.partition("=")[0] not in options, words[words[0] == "--" :]))
+            named = option in options and (option == "--model" or script.endswith((".py", ".ipynb")))
+            if named and own and script[:1] != "-" and not get_close_matches(own[0], options, 1, 0.85):
                 hint = f"To pass it to {script}, quote both: {option} {shlex.quote(shlex.join([script, *own]))}"
                 raise UsageError(f"unexpected argument {own[0]}", hint=hint)
         values, rest, _ = self.make_parser(ctx).parse_args(args=list(args))

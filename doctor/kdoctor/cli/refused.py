@@ -27,7 +27,8 @@ def refused_by_typer() -> Iterator[None]:
             raise
         context: Any = getattr(error, "ctx", None)
         message = clean(_message(error, context))  # it repeats the arguments
-        hint = f"To see what it takes: {context.command_path} --help" if context else None
+        shown = "--help-all" if getattr(getattr(error, "param", None), "hidden", False) else "--help"
+        hint = f"To see what it takes: {context.command_path} {shown}" if context else None
         raise UsageError(message[:1].lower() + message[1:].rstrip("."), hint=hint) from error
 
 

@@ -224,8 +224,8 @@ def test_package_is_run_as_python_runs_it(until_fit: Callable[..., Any]) -> None
     sys.path[:] = [folder for folder in sys.path if folder]  # python -m pytest adds the working directory
     for text in ("import jobs9.net", "from . import net", "from .net import SIZE"):
         with pytest.raises(PartError) as error:
-            until_fit(text, "jobs9/train.py", "jobs9/train.py")
-        assert error.value.record["fix"].endswith("use --model jobs9.train")
+            until_fit(text, "jobs9/train.py --lr 1", "jobs9/train.py")
+        assert error.value.record["fix"].endswith("use --model 'jobs9.train --lr 1'")
     Path("src9/pkg9").mkdir(parents=True)
     with pytest.raises(PartError) as error:
         until_fit("import pkg9.net", "src9/pkg9/train.py", "src9/pkg9/train.py")

@@ -96,7 +96,7 @@ class Fits:
     @property
     def awaited(self) -> str:
         """What the script has not come to."""
-        return f"its call {self.number} of fit" if self.begun else "any fit"
+        return f"its call {self.number} of fit, after {self.begun}" if self.begun else "any fit"
 
     def one_step(self, fit: Any, given: Dict[str, Any], names: Set[str]) -> Any:
         """Train one step with these arguments, and those of ``names`` that make it one."""

@@ -154,12 +154,6 @@ def test_every_id_on_a_screen_is_explained() -> None:
     assert [name for name in known.matrix.features if not name.islower()] == []
 
 
-def test_beginning_of_a_code_names_codes() -> None:
-    done = kdoctor_here("explain", "KD")
-    assert done.returncode == 2
-    assert "KD101, " in done.stderr
-
-
 def test_names_are_unique_over_all_kinds() -> None:
     catalog = load_catalog()
     kinds = [set(catalog.checks) | set(catalog.scenarios), set(catalog.families), set(catalog.checklists), set(RULES)]

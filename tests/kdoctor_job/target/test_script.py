@@ -106,7 +106,7 @@ def test_fit_of_a_later_phase(until_fit: Callable[..., Any], tmp_path: Path) -> 
     assert [fit["others"] for *_, fit in fits] == [lines[1:], lines[2:], []]
     assert [type(model.optimizer).__name__ for model, *_ in fits] == ["SGD", "Adam", "Adam"]
     assert not (tmp_path / "log9.csv").exists()
-    with pytest.raises(NotHere, match=r"train9\.py ended before its call 4 of fit"):
+    with pytest.raises(NotHere, match=r"train9\.py ended before its call 4 of fit, after 3"):
         until_fit(phases, number=4)
 
 

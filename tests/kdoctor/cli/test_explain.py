@@ -116,8 +116,7 @@ def test_check_of_a_failure_trains_on_the_cpu_where_there_is_no_gpu(monkeypatch:
 
 
 def test_empty_text_is_a_usage_error() -> None:
-    assert piped(" \n").returncode == 2
-    assert kdoctor_here("explain", "").returncode == 2
+    assert piped(" \n").returncode == kdoctor_here("explain", "").returncode == 2
 
 
 def test_commands_of_an_explanation_name_the_checks() -> None:

@@ -36,6 +36,7 @@ SNAPSHOT = ("--snapshot", "node.json")
     (("check", "--model", "train.py", "--lr", "1", "--gpus", "2"), "--model 'train.py --lr 1'\n"),
     (("check", "--model", "train.py", "data"), "--model 'train.py data'\n"),
     (("check", "--model", "jobs.train", "--", "--lr", "1"), "--model 'jobs.train --lr 1'\n"),
+    (("check", "--model", "a.py", "--no-smoke", "--", "--lr", "1"), "--model 'a.py --lr 1'\n"),
     (("check", "--no-smoke", "--model=train.py", "data"), "kdoctor check --checklist data\n"),
     (("check", "--model", "train.py", "--no-smok"), "--no-smoke"),
     (("check", "--model", "python3.99 train.py --lr 1"), "--model 'train.py --lr 1'\n"),

@@ -1,6 +1,7 @@
 """Errors that the user can fix. They are shown without a traceback."""
 
 import errno
+import os
 from collections.abc import Collection, Iterable, Sequence
 from difflib import SequenceMatcher, get_close_matches
 from pathlib import Path
@@ -94,7 +95,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def did_you_mean_file(path: Path, *endings: str) -> str:
-    """``; did you mean 'x'?`` for a file or folder that does not exist, by what is next to it; or an empty string.
+    """``; did you mean 'x'?`` for a file or folder that does not exist, by what is next to it; else where.
 
     The files of a folder share their endings, so only the part before it is compared: ``jbo.yaml`` is near
     ``job.yaml``, but ``a.yaml`` is not near ``b.yaml``. Of two with the same beginning, the more similar one counts.
@@ -102,25 +103,14 @@ def did_you_mean_file(path: Path, *endings: str) -> str:
     try:
         known = [other.name for other in path.parent.iterdir() if other.name.endswith(endings or ("",))]
     except (OSError, ValueError):
-        return ""
+        return "" if os.path.exists(path.parent) else f"; the folder {path.parent} does not exist"  # noqa: PTH110
     known.sort(key=lambda other: (SequenceMatcher(None, path.name, other).ratio(), other))
     stem, *_ = path.name.lower().lstrip(".").partition(".")
     stems = {other.lower().lstrip(".").partition(".")[0]: other for other in known}
-    close = get_close_matches(stem, stems, n=1, cutoff=0.8) or [other for other in stems if _is_typo(stem, other)]
-    return f"; did you mean {str(path.with_name(stems[close[0]]))!r}?" if close else ""
-
-
-_SHORT = 3
-
-
-def _is_typo(one: str, other: str) -> bool:
-    """Whether two words differ by one letter, or by two neighbouring letters that were swapped."""
-    if len(one) != len(other):
-        return False
-    wrong = [index for index in range(len(one)) if one[index] != other[index]]
-    if len(wrong) < 2:  # noqa: PLR2004 - a swap differs in two places
-        return len(one) > _SHORT
-    return sorted(one) == sorted(other) and wrong == [wrong[0], wrong[0] + 1]
+    close = get_close_matches(stem, stems, n=1, cutoff=0.66)  # two letters of three
+    if close:
+        return f"; did you mean {str(path.with_name(stems[close[0]]))!r}?"
+    return "" if path.is_absolute() else f" in {path.parent.absolute()}"
 
 
 def one_of(option: str, word: str, known: Sequence[Word]) -> Word:

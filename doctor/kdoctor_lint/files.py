@@ -46,7 +46,7 @@ def _mistake(path: str) -> str | None:
         return f"{path}: broken link to {file.readlink()}"
     if os.path.exists(path):  # noqa: PTH110 - it never raises
         return f"{path}: not a regular file; to read a pipe, use - and redirect it to stdin"
-    near = did_you_mean_file(file, *_SUFFIXES) or ("" if file.suffix else did_you_mean_file(file))
+    near = did_you_mean_file(file, *(_SUFFIXES if file.suffix else ()))
     return f"{path or repr(path)}: no such file or folder{near}"
 
 

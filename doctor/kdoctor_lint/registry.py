@@ -37,8 +37,8 @@ def _with_text(rule: Rule) -> Rule:
 
 
 RULES = _discover()  # Every rule by its id
-_CODES = [rule.code for rule in RULES.values()]
-_AVAILABLE = f"Available rules: {', '.join(RULES)}"
+_CODES = sorted(rule.code for rule in RULES.values())
+_AVAILABLE = f"Available rules: {', '.join(_CODES)}"
 
 
 RULES_BY_NAME: Mapping[str, Rule] = {
@@ -53,10 +53,10 @@ def rule_named(name: str) -> Rule:
     Raises:
         UsageError: the rule is unknown.
     """
-    rule = RULES_BY_NAME.get(name)
-    if rule is None:
-        raise UsageError(f"unknown rule {name!r}{did_you_mean(name, [*RULES, *_CODES])}", hint=_AVAILABLE)
-    return rule
+    if rule := RULES_BY_NAME.get(name):
+        return rule
+    meant = did_you_mean(name, [*RULES, *_CODES])
+    raise UsageError(f"unknown rule {name!r}{meant}", hint=None if meant else _AVAILABLE)
 
 
 def rules_named(name: str) -> Sequence[str]:

@@ -14,5 +14,5 @@ def test_most_similar_file_or_folder_is_proposed(tmp_path: Path, name: str, mean
     assert proposed == (f"; did you mean {str(tmp_path / meant)!r}?" if meant else "")
 
 
-def test_folder_that_cannot_be_listed_proposes_nothing(tmp_path: Path) -> None:
-    assert did_you_mean_file(tmp_path / "gone" / "node.yaml") == ""
+def test_missing_folder_is_named(tmp_path: Path) -> None:
+    assert did_you_mean_file(tmp_path / "gone" / "node.yaml") == f"; the folder {tmp_path / 'gone'} does not exist"

@@ -118,7 +118,7 @@ def test_explain(screen: SnapshotAssertion) -> None:
         (("x.py", "--select", "nothing"), "'nothing'"),
         (("x.py", "--format", "xml"), "xml"),
         (("x.py", "--output", "json=absent/out.json"), "absent/out.json"),
-        (("x.py", "--select", "jit-compile", "--ignore", "jit-compile"), "lint.jit-compile"),
+        (("x.py", "--select", "jit-compile", "--ignore", "jit-compile"), "KD101, KD102"),
         (("empty",), "empty"),
         (("nope.py",), "nope.py"),
     ],

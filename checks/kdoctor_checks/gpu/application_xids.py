@@ -85,7 +85,7 @@ def _ended(event: KernelLogEvent) -> bool:
 def _brief(events: Sequence[KernelLogEvent]) -> str:
     libraries = dict.fromkeys(event.library for event in events if event.library)
     if libraries and all(event.kind == _CRASH for event in events):
-        return f"a program crashed in {some(list(libraries), 2)}, not a GPU"
+        return f"a program crashed, not a GPU ({some(list(libraries), 2)})"
     xids = [event for event in events if event.kind == "xid"]
     ended = [event for event in xids if _ended(event)]
     numbers = some([f"{code}" for code in dict.fromkeys(event.code for event in ended or xids)], 3)

@@ -115,8 +115,11 @@ def init(
     refuse_with("--snapshot", snapshot, {"--python": python}, why=SNAPSHOT_IS_USED)
     if os.path.lexists(file) and not force:
         raise UsageError(f"{file} already exists", hint="Use --force to overwrite it.")
-    check_writable(file, create_folder=True)
     catalog = load_catalog(plugin or ())
+    if str(file) in catalog.checklists:
+        hint = f"Give it an ending: {quoted('kdoctor', 'checklist', 'init', f'{file}.yaml')}"
+        raise UsageError(f"{file}: a shipped checklist has that name", hint=hint)
+    check_writable(file, create_folder=True)
     facts = collect(catalog, snapshot, python, timeout).facts
     write_atomically(file, draft(facts, catalog, file=file, owner=owner or _user(), full=full))
     given = [("--python", python), ("--snapshot", snapshot), *(("--plugin", name) for name in plugin or ())]

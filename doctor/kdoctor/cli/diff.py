@@ -10,6 +10,7 @@ from typing import Annotated, Literal, NoReturn
 import typer
 
 from kdoctor.catalog.load import load_catalog
+from kdoctor.checklist.load import is_path
 from kdoctor.cli.options import PluginOption, option
 from kdoctor.cli.stderr import show
 from kdoctor.commands.again import in_same_environment
@@ -19,7 +20,7 @@ from kdoctor.diff.git import compare_as_git_asks
 from kdoctor.diff.model import Comparison, Kind
 from kdoctor.diff.render import Format, render_diff
 from kdoctor.diff.sources import Git, from_files, from_git
-from kdoctor.errors import UsageError
+from kdoctor.errors import UsageError, near_miss
 from kdoctor.history.last_passing import last_target
 from kdoctor.lock.store import is_lock, read_lock
 from kdoctor.probes.process.child import ChildEnd, Children
@@ -54,10 +55,12 @@ def diff(
         old_lock, new_lock = map(read_lock, files)
         _finish(compare_locks(old_lock, new_lock, *checklists), format, fail_on)
     revision, colon, name = checklists[0].partition(":")
+    catalog = load_catalog(plugin or ())
+    if not (base or colon or is_path(revision, catalog) or near_miss(revision, catalog.checklists)):
+        colon, name = ":", checklists[1]
     if colon and os.path.isfile(name) and not os.path.exists(checklists[0]):  # noqa: PTH110, PTH113 - they never raise
         hint = f"To compare with a revision in git: {quoted('kdoctor', 'checklist', 'diff', name, '--base', revision)}"
         raise UsageError(f"{checklists[0]}: no such file", hint=hint)
-    catalog = load_catalog(plugin or ())
     new = from_files(checklists[-1], catalog)
     if base and new.checklist.source == "shipped":
         _finish(all_shipped(new, base), format, fail_on)

@@ -156,7 +156,7 @@ def explain(
         begin = [one for one in sorted(known.names) if _is_code(name) and one.startswith(name)]
         near = near or (f"; there are {some(begin, _SHOWN)}" if begin else did_you_mean(name, known.names))
         raise UsageError(
-            f"nothing is called {' '.join(words)!r}{near}", hint="To list them (or --plugin): kdoctor list"
+            f"nothing is called {' '.join(words)!r}{near}", hint="To list them (a plugin's with --plugin): kdoctor list"
         )
 
 

@@ -38,11 +38,10 @@ class ChecklistCommand(TyperCommand):
             hint = "Import the files into one snapshot: kdoctor snapshot --import FILE FILE -o machine.json"
             raise UsageError("--snapshot is given more than once", hint=hint)
         for option, script, *words in (args[place:] for place in range(len(args) - 2)):
-            own = list(takewhile(lambda word: word.partition("=")[0] not in options, words))
-            named = option in options and script[:1] != "-" and script.endswith((".py", ".ipynb"))
-            if named and own and not get_close_matches(own[0], options, 1, 0.85):
-                hint = f"To pass it to {script}, quote both: {option} {shlex.quote(shlex.join([script, *own]))}"
-                raise UsageError(f"unexpected argument {own[0]}", hint=hint)
+            own = list(takewhile(lambda word: word.partition("=")[0] not in options, words[words[0] == "--" :]))
+            named = option in options and (option == "--model" or script.endswith((".py", ".ipynb")))
+            if named and own and script[:1] != "-" and not get_close_matches(own[0], options, 1, 0.85):
+                raise UsageError(f"unexpected argument {own[0]}", hint=_pass_on(option, script, own))
         values, rest, _ = self.make_parser(ctx).parse_args(args=list(args))
         without = [parameter.opts[0] for parameter in self.params if values.get(parameter.name) in options]
         if without:
@@ -53,11 +52,18 @@ class ChecklistCommand(TyperCommand):
             hint = ""
             if {*before} & {*repeated}:
                 hint = f"Repeat the option: {before[0]} {shlex.quote(rest[0])}"
+            elif rest[0].startswith("-"):  # after --
+                hint = _pass_on("--model", str(values["model"]), rest) if values.get("model") else ""
             elif not values.get("checklist"):
                 does, option = _meaning(rest[0], options)
                 hint = f"To {does}: {ctx.command_path} {option} {shlex.quote(rest[0])}"
             raise UsageError(f"unexpected argument {' '.join(rest)}", hint=hint or None)
         return super().parse_args(ctx, args)
+
+
+def _pass_on(option: str, script: str, words: Sequence[str]) -> str:
+    """How to give a job its arguments."""
+    return f"To pass it to {script}, quote both: {option} {shlex.quote(shlex.join([script, *words]))}"
 
 
 def _meaning(word: str, options: Collection[str]) -> tuple[str, str]:

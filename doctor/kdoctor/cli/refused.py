@@ -10,7 +10,7 @@ from kdoctor.text.sanitize import clean
 
 _PYDANTIC = re.compile("^Value error, |, unable to parse.*")
 _QUOTED = re.compile(r"'([^']*)'")
-_NOT_AMONG = " is not one of "
+_NOT_AMONG, _NO_COMMAND = " is not one of ", "No such command"
 
 
 @contextmanager
@@ -27,7 +27,10 @@ def refused_by_typer() -> Iterator[None]:
             raise
         context: Any = getattr(error, "ctx", None)
         message = clean(_message(error, context))  # it repeats the arguments
-        hint = f"To see what it takes: {context.command_path} --help" if context else None
+        shown = "--help-all" if getattr(getattr(error, "param", None), "hidden", False) else "--help"
+        hint = f"To see what it takes: {context.command_path} {shown}" if context else None
+        if context and (context.parent is None or _NO_COMMAND in message):
+            hint = f"To see the commands: {context.command_path} --help"
         raise UsageError(message[:1].lower() + message[1:].rstrip("."), hint=hint) from error
 
 
@@ -39,7 +42,9 @@ def _message(error: Any, context: Any) -> str:
         passed_on = any("[-- " in str(param.metavar) for param in context.command.params)
         return f"{error.message}{meant}" + (f"; to pass it on: -- {error.option_name}" if passed_on else "")
     said = error.message.replace("Input should be", "it must be").replace("a valid integer", "an integer")
-    word, *choices = _QUOTED.findall(said) if _NOT_AMONG in said else [""]
+    word, *choices = _QUOTED.findall(said) if _NOT_AMONG in said or _NO_COMMAND in said else [""]
+    if _NO_COMMAND in said:
+        return f"{_NO_COMMAND}: {word}{did_you_mean(word, context.command.commands)}"
     error.message = _PYDANTIC.sub("", said).rstrip(".") + did_you_mean(word, choices)
     return str(error.format_message())
 

@@ -21,7 +21,7 @@ root_without_sudo = hasattr(os, "geteuid") and os.geteuid() == 0 and not shutil.
 has_driver = any(Path(node).exists() for node in ("/dev/nvidiactl", "/dev/dxg"))
 """Whether there is NVIDIA's driver on this machine, which takes no time to see."""
 _CHECK, _SMOKE, _PYTHON = "check", "smoke", "--python"
-_REPLACES = {"--checklist": ("-c", "--gpus"), "--gpus 0": ("--select",)}
+_REPLACES = {"--checklist": ("-c", "--gpus"), "--gpus 0": ("--select",), "--python": ("--snapshot",)}
 """Options of a run that do not fit another value of this one. Without GPUs, nothing may be left of a selection."""
 CORE_COMMANDS = frozenset((
     "check", "checklist", "explain", "history", "list", "matrix", "rollback", "schema", "smoke", "snapshot", "topology"
@@ -33,7 +33,7 @@ _CALL = re.compile(
     re.MULTILINE,
 )
 """It begins with the word, which Python finds 150 times as fast as what precedes it."""
-_LAST = re.compile(r": kdoctor (?:check|smoke|snapshot|rollback|checklist (?:init|record)) .*\Z")
+_LAST = re.compile(r": kdoctor (?:check|smoke|snapshot|rollback|checklist (?:init|record)) (?!--help).*\Z")
 _SUDO = re.compile(r"(?<![^ ;|(])sudo ")
 
 

@@ -188,8 +188,7 @@ def _from_option(option: str, environ: Mapping[str, str]) -> str:
         if found:
             return _absolute(Path(found))
         if not os.path.exists(path):  # noqa: PTH110 - it never raises
-            near = did_you_mean_file(path)
-            raise TargetError(f"--python {option}: not found on PATH or in the working directory{near}")
+            raise TargetError(f"--python {option}: not found on PATH or as a file{did_you_mean_file(path)}")
     if not os.path.exists(path):  # noqa: PTH110 - it never raises
         broken = " (broken link)" if os.path.islink(path) else ""  # noqa: PTH114 - it never raises
         raise TargetError(f"--python {option}: no such file{broken or did_you_mean_file(path)}")

@@ -68,7 +68,8 @@ class Examination:
         self._cases = 0
         self._cases_ended = 0
         self._cut_short: str | None = None
-        self._alarm = threading.Timer(min(deadline_s, threading.TIMEOUT_MAX), context.children.end_all)
+        why = f"timed out after {deadline_s:g} s (see --timeout)"
+        self._alarm = threading.Timer(min(deadline_s, threading.TIMEOUT_MAX), context.children.end_all, [why])
         self._alarm.daemon = True
         self._started_at, self._started = dt.datetime.now(dt.timezone.utc), time.monotonic()
         self.interrupted = False
@@ -130,8 +131,8 @@ class Examination:
             self.interrupted = True
             self._cut_short = "the run was interrupted before there was a result"
             self._context.children.end_all()
-        except ChildrenEnded:
-            self._cut_short = f"timed out after {self._deadline_s:g} s (see --timeout)"
+        except ChildrenEnded as event:
+            self._cut_short = str(event)
         finally:
             self._alarm.cancel()
 

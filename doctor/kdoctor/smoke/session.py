@@ -164,8 +164,8 @@ class SmokeSession:
                     keep_records=False,
                     first_record_s=self._settings.import_deadline_s + _START_S,
                 )
-            except (ChildrenEnded, KeyboardInterrupt):
-                self._keep_begun()
+            except (ChildrenEnded, KeyboardInterrupt) as event:
+                self._keep_begun(str(event) or "the run was interrupted")
                 raise
             except (OSError, RuntimeError) as error:
                 self._failure = f"{self._context.python} could not be started: {error}"
@@ -178,11 +178,11 @@ class SmokeSession:
                     shutil.copytree(folder, self._settings.artifacts, ignore=without, dirs_exist_ok=True)
         return self.known()
 
-    def _keep_begun(self) -> None:
+    def _keep_begun(self, why: str) -> None:
         """Keep what the job of the user has shown before the run ended. Other cases are short, and mean little then."""
         with self._lock:
             for (name, case), phase in self._running.items():
-                progress, reason = self._progress[name], f"the run ended in phase {phase or 'import'}"
+                progress, reason = self._progress[name], f"{why}, in phase {phase or 'import'}"
                 if progress.scenario.needs_options:
                     facts = {**self._begun.get((name, case), {}), "outcome": "skipped", "skip_reason": reason}
                     progress.cases[case] = _case_of(case, facts)

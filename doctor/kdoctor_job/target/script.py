@@ -101,7 +101,7 @@ class Fits:
     @property
     def awaited(self) -> str:
         """What the script has not come to."""
-        return f"its call {self.number} of fit" if self.begun else "any fit"
+        return f"its call {self.number} of fit, after {self.begun}" if self.begun else "any fit"
 
     def one_step(self, fit: Any, given: Dict[str, Any], names: Set[str]) -> Any:
         """Train one step with these arguments, and those of ``names`` that make it one."""
@@ -273,20 +273,25 @@ def _fix_of(error: BaseException, script: str) -> str:
     return _fix_of_import(error, Path(script))
 
 
+def _called(module: str) -> str:
+    """The module with the job's arguments, as one word of a shell."""
+    return shlex.quote(shlex.join([module, *sys.argv[1:]]))
+
+
 def _fix_of_import(error: BaseException, file: Path) -> str:
     package = getattr(error, "name", None)
     if "attempted relative import with no" in str(error) and file.suffix == ".py":
         folders = file.absolute().parents
         above = next(folder for folder in folders[1:] if not (folder / "__init__.py").is_file())
         module = ".".join(file.absolute().relative_to(above).with_suffix("").parts)
-        return f"It is a module of a package: use --model {module}" + f", in {above}" * (above != Path.cwd())
+        return f"It is a module of a package: use --model {_called(module)}" + f", in {above}" * (above != Path.cwd())
     if not (isinstance(error, ModuleNotFoundError) and package and file.suffix == ".py"):
         return ""
     root = next((folder for folder in file.parents if (folder / package).is_dir()), None)
     if root is None:
         return ""
-    do = f"export PYTHONPATH={shlex.quote(str(root))}"
-    do = do if root.name else f"use --model {'.'.join(file.with_suffix('').parts)}"
+    module = ".".join(file.with_suffix("").parts)
+    do = f"export PYTHONPATH={shlex.quote(str(root))}" if root.name else f"use --model {_called(module)}"
     return f"Python searches {file.parent} for what {file} imports, and {package} is in {root}: {do}"
 
 

@@ -89,12 +89,6 @@ def test_unwritable_history_does_not_fail_the_run(tmp_path: Path, run: Run) -> N
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("number", ["many", "-1", "1.5", str(2**70)])
-def test_last_must_be_a_number(run: Run, number: str) -> None:
-    done = run("history", "--last", number)
-    assert (done.returncode, "--last" in done.stderr) == (2, True)
-
-
 def test_newest_runs_are_the_default(run: Run) -> None:
     for _ in range(2):
         run(*QUICK)

@@ -69,13 +69,6 @@ def test_help_of_each_command_has_an_example(arguments: tuple[str, ...]) -> None
     assert not re.search("<[a-z]", done.stdout)  # a type of Python
 
 
-@cases((("chek",), "check"), (("checklist", "validat"), "validate"), (("check", "--chek-list", "x"), "--checklist"))
-def test_misspelt_command_is_an_error_with_a_suggestion(arguments: tuple[str, ...], suggestion: str) -> None:
-    done = kdoctor_here(*arguments)
-    assert done.returncode == 2
-    assert suggestion in done.stderr
-
-
 def test_version_is_printed() -> None:
     assert kdoctor_here("--version").stdout.startswith("kdoctor ")
 

@@ -1,5 +1,7 @@
 """Usage errors: options that contradict each other, would have no effect, or have a value that is not understood."""
 
+from pathlib import Path
+
 import pytest
 
 from helpers.cases import cases
@@ -33,6 +35,8 @@ SNAPSHOT = ("--snapshot", "node.json")
     (("rollback", "my node.yaml"), "kdoctor rollback --checklist 'my node.yaml'"),
     (("check", "--model", "train.py", "--lr", "1", "--gpus", "2"), "--model 'train.py --lr 1'\n"),
     (("check", "--model", "train.py", "data"), "--model 'train.py data'\n"),
+    (("check", "--model", "jobs.train", "--", "--lr", "1"), "--model 'jobs.train --lr 1'\n"),
+    (("check", "--model", "a.py", "--no-smoke", "--", "--lr", "1"), "--model 'a.py --lr 1'\n"),
     (("check", "--no-smoke", "--model=train.py", "data"), "kdoctor check --checklist data\n"),
     (("check", "--model", "train.py", "--no-smok"), "--no-smoke"),
     (("check", "--model", "python3.99 train.py --lr 1"), "--model 'train.py --lr 1'\n"),
@@ -46,11 +50,11 @@ SNAPSHOT = ("--snapshot", "node.json")
     (("check", "--restore", "--loop", "train:loop"), "--restore requires a value"),
     (("explain", "gpu.repli"), "'gpu.replicas-match'"),
     (("checklist", "diff", "a b.yaml"), "kdoctor checklist diff 'a b.yaml' --base HEAD\n"),
-    (("explain", "site.scratch"), "(or --plugin)"),
+    (("explain", "site.scratch"), "with --plugin)"),
     (("check", "--select", "site.scratch"), "of a --plugin"),
     (("check", "--model", "job.py:build"), "--model job.py\n"),
     (("explain", "KD999"), "'KD999'"),
-    (("explain", "KD1"), "there are KD101, KD102"),
+    (("explain", "KD"), "there are KD101, KD102"),
     (("rollback", "--to", "last"), "or last-passing"),
     (("diagnose",), "- for stdin"),
     (("check", "--python", "/nowhere/python"), "/nowhere/python"),
@@ -93,12 +97,21 @@ SNAPSHOT = ("--snapshot", "node.json")
     (("train.log",), "kdoctor diagnose train.log\n"),
     (("matrix", "2.21"), "mean '--tensorflow 2.21'?"),
     (("diff",), "mean 'checklist diff'?"),
+    (("chek",), "mean 'check'?"),
+    (("checklist", "validat"), "mean 'validate'?"),
+    *((("history", "--last", number), "'--last'") for number in ("many", "-1", "1.5", str(2**70))),
+    (("fleet", "rn"), "no such command: rn; did you mean 'run'?\nTo see the commands"),
+    (("--model", "train.py"), "no such option: --model\nTo see the commands"),
+    (("checklist", "init", "cpu-smoke"), "kdoctor checklist init cpu-smoke.yaml\n"),
+    (("checklist", "diff", "main", __file__), f"kdoctor checklist diff {__file__} --base main\n"),
+    (("check", "--python", "x", "--gpus", "two"), "kdoctor check --help\n"),
+    (("check", "--fit", "0"), "kdoctor check --help-all\n"),
+    (("check", "--model", "nowhere/train.py"), "the folder nowhere does not exist\n"),
+    (("check", "--model", "nope.py"), f"no such file in {Path.cwd()}\n"),
     (("matrix", "--gpux", "A100"), "no such option: --gpux; did you mean '--gpu'?\nTo see"),
-    (("check", "--only", "smoke"), "no such option: --only\nTo see"),
     (("check", "smoke"), "kdoctor check --select smoke\n"),
     (("smoke", "clipping"), "unknown scenario 'clipping'\n"),
     (("smoke", "--tier", "quik"), "mean 'quick'?"),
-    (("check", "--gpus", "two"), "it must be an integer\n"),
     (("check", "train.py"), "check --model train.py\n"),
     (("check", "--output", "a b.md"), "--output markdown='a b.md'\n"),
     (("check", "--format", "md"), "mean 'markdown'?"),

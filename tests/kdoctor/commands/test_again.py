@@ -56,7 +56,7 @@ def test_script_that_imports_kdoctor_names_its_interpreter(folder: Path, monkeyp
     ("kdoctor check --gpus 1", "kdoctor check --select gpu", "kdoctor check --gpus 1 --select gpu"),
     ("kdoctor snapshot", "kdoctor check --checklist=x --python y", "kdoctor snapshot --python y"),
     ("kdoctor check", ".venv/bin/kdoctor check --python=x", ".venv/bin/kdoctor check --python=x"),
-    ("kdoctor check --python PATH", "kdoctor check --python x", "kdoctor check --python PATH"),
+    ("kdoctor check --python PATH", "kdoctor check --python x --snapshot y", "kdoctor check --python PATH"),
     (
         "kdoctor explain gpu.free",
         "/opt/a/python -m kdoctor smoke --python x",

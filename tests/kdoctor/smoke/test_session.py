@@ -212,14 +212,14 @@ def test_interruption_keeps_results_and_leaves_no_process(tmp_path: Path, isolat
 
     def interrupt() -> None:
         waiting.wait(20)
-        where.children.end_all()
+        where.children.end_all("it ran too long")
 
     threading.Thread(target=interrupt, daemon=True).start()
     with pytest.raises(ChildrenEnded):
         running.run()
     known = running.known().runs[fake.id]
     assert isinstance(known, SmokeRun)
-    begun = [("slow", "skipped", 3, "the run ended in phase second")] if needs_options else []
+    begun = [("slow", "skipped", 3, "it ran too long, in phase second")] if needs_options else []
     found = [(case.name, case.outcome, case.replicas, case.skip_reason) for case in known.cases]
     assert found == [("quick", "trained", 1, None), *begun]
     assert known.failure is None

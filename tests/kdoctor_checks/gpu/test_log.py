@@ -244,7 +244,7 @@ test_application_xids = table(
     fails(xids(48, 31), of=[GPU1], explained_by=["gpu.kernel-log, gpu.responding"]),  # it came after the failure
     fails(xids(31, 48), of=[GPU1], explained_by=[""]),
     fails(xids(31, 13, 31), briefs=["a program failed (Xid 31, 13), usually not the hardware"]),
-    fails(logged(SEGFAULT), ALONE, of=["kernel log"], briefs=["a program crashed in libnccl.so.2, not a GPU"]),
+    fails(logged(SEGFAULT), ALONE, of=["kernel log"], briefs=["a program crashed, not a GPU (libnccl.so.2)"]),
     fails(logged(SEGFAULT, xid(79)), of=["kernel log"], explained_by=["gpu.kernel-log, gpu.responding"]),
     passes(logged(SEGFAULT.replace("libnccl.so.2", "libc.so.6"))),
     fails(xids(92), briefs=["Xid 92 (High single-bit ECC error rate), for which NVIDIA asks nothing now"]),

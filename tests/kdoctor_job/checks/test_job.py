@@ -314,7 +314,7 @@ test_other_fits = table(
         briefs=["another fit was not examined (train.py:14)"],
         of=["script"],
     ),
-    fails(run(fit=replace(FIT, number=2, others=("train.py:20",))), "add --fit 3"),
+    fails(run(fit=replace(FIT, number=2, others=("train.py:20",))), "kdoctor check --fit 3"),
     skips(run(fit=None)),
 )
 

@@ -106,7 +106,7 @@ def test_fit_of_a_later_phase(until_fit: Callable[..., Any], tmp_path: Path) -> 
     assert [fit["others"] for *_, fit in fits] == [lines[1:], lines[2:], []]
     assert [type(model.optimizer).__name__ for model, *_ in fits] == ["SGD", "Adam", "Adam"]
     assert not (tmp_path / "log9.csv").exists()
-    with pytest.raises(NotHere, match=r"train9\.py ended before its call 4 of fit"):
+    with pytest.raises(NotHere, match=r"train9\.py ended before its call 4 of fit, after 3"):
         until_fit(phases, number=4)
 
 
@@ -224,8 +224,8 @@ def test_package_is_run_as_python_runs_it(until_fit: Callable[..., Any]) -> None
     sys.path[:] = [folder for folder in sys.path if folder]  # python -m pytest adds the working directory
     for text in ("import jobs9.net", "from . import net", "from .net import SIZE"):
         with pytest.raises(PartError) as error:
-            until_fit(text, "jobs9/train.py", "jobs9/train.py")
-        assert error.value.record["fix"].endswith("use --model jobs9.train")
+            until_fit(text, "jobs9/train.py --lr 1", "jobs9/train.py")
+        assert error.value.record["fix"].endswith("use --model 'jobs9.train --lr 1'")
     Path("src9/pkg9").mkdir(parents=True)
     with pytest.raises(PartError) as error:
         until_fit("import pkg9.net", "src9/pkg9/train.py", "src9/pkg9/train.py")

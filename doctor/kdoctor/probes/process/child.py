@@ -22,7 +22,7 @@ Process = subprocess.Popen[bytes]
 
 
 class ChildrenEnded(Exception):  # noqa: N818 - an event, not an error
-    """The run was interrupted: no further process is started."""
+    """The run was interrupted, or its time is over: no further process is started."""
 
 
 @record
@@ -68,7 +68,7 @@ class Children:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._running: set[subprocess.Popen[bytes]] = set()
-        self._ended = False
+        self._ended, self._why = False, "the run was interrupted"
         self._signal: signal.Signals | None = None
         """What a child gets that is started while all are asked to end; None kills it."""
 
@@ -134,7 +134,7 @@ class Children:
                 with contextlib.suppress(OSError):
                     process.stdin.close()
         if self._ended:
-            raise ChildrenEnded
+            raise ChildrenEnded(self._why)
         if output.error:
             raise output.error
         code: int | None = process.returncode
@@ -151,7 +151,7 @@ class Children:
 
     def _start(self, argv: Sequence[str], env: Mapping[str, str], cwd: str | None) -> subprocess.Popen[bytes]:
         if self._ended:
-            raise ChildrenEnded
+            raise ChildrenEnded(self._why)
         process = subprocess.Popen(  # noqa: S603 - argv is a list built by kdoctor, no shell
             list(argv),
             env=without_working_folder(env),
@@ -194,12 +194,12 @@ class Children:
         for process in tuple(self._running):
             _kill(process, signal.SIGTERM)
 
-    def end_all(self) -> None:
+    def end_all(self, why: str = "") -> None:
         """End every running child and start no further ones. Safe to call from a signal handler.
 
         It takes no lock, because the handler may have interrupted the code that holds it.
         """
-        self._signal = None
+        self._signal, self._why = None, why or self._why
         self._ended = True
         for process in tuple(self._running):
             _kill(process)

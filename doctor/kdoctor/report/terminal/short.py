@@ -49,7 +49,7 @@ def _below(report: Report, canvas: Canvas) -> Page:
     page = Page(canvas)
     page.blank()
     for note in _notes(report):
-        page.cut(note)
+        page.paragraph(note, hang=2)
     if report.command and report.plan:
         label = check_again(report) + ("" if report.details else " (-v: every check)")
         page.line(f"{label}: {page.paint(report.command, 'cyan')}")
@@ -91,9 +91,10 @@ def _categories(page: Page, categories: Sequence[Category]) -> None:
         if len(skipped.get(category.text, ())) < 2:  # noqa: PLR2004 - alone
             lead, title = f"[{page.sign(category.mark)}] ", family_title(category.family)
             page.cut(category.text, lead=lead, lead_style=STYLES[category.mark], title=f"{title:{_TITLE_WIDTH}} ")
+    lead, style = f"[{page.sign(Mark.SKIP)}] ", STYLES[Mark.SKIP]
     for reason, titles in skipped.items():
         if len(titles) > 1:
-            page.cut(f"{', '.join(titles)}: {reason}", lead=f"[{page.sign(Mark.SKIP)}] ", lead_style=STYLES[Mark.SKIP])
+            page.paragraph(f"{', '.join(titles)}: {reason}", lead=lead, lead_style=style)
 
 
 def _fitted(blocks: Sequence[Block], room: int, canvas: Canvas) -> Page:

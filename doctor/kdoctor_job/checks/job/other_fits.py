@@ -1,5 +1,5 @@
 from kdoctor.facts import SmokeRun
-from kdoctor.model import NotApplicable, Outcome, Severity
+from kdoctor.model import NotApplicable, Outcome, Remedy, Severity
 from kdoctor.text.lists import some
 from kdoctor_checks.smoke._judging import evidence, finding
 from kdoctor_job.checks.job._user_model import job_check, job_of
@@ -25,6 +25,5 @@ def other_fits(run: SmokeRun, model: JobModel) -> Outcome:
         return evidence(subject, f"{place} is examined, and no other one follows")
     brief = f"another fit was not examined ({fit.others[0]})"
     observed = f"{place} was examined, and others were not: {some(list(fit.others), 4)}"
-    return finding(
-        subject, observed, "every fit is examined", f"Examine it, too: add --fit {fit.number + 1}.", brief=brief
-    )
+    remedy = Remedy.change_code("Examine it, too:", f"kdoctor check --fit {fit.number + 1}")
+    return finding(subject, observed, "every fit is examined", remedy, brief=brief)

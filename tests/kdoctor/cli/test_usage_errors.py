@@ -95,6 +95,7 @@ SNAPSHOT = ("--snapshot", "node.json")
     (("matrix", "tensorflow", "2.15"), "did you mean '--tensorflow'?"),
     (("train.py",), "kdoctor check --model train.py\n"),
     (("train.log",), "kdoctor diagnose train.log\n"),
+    (("diagnose", "missing.log"), "missing.log: no such file"),
     (("matrix", "2.21"), "mean '--tensorflow 2.21'?"),
     (("diff",), "mean 'checklist diff'?"),
     (("chek",), "mean 'check'?"),

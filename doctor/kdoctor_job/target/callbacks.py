@@ -16,12 +16,10 @@ _HOOK, _LOGS = "on_epoch_end", 2
 _READS = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.If, ast.IfExp, ast.For, ast.FormattedValue, ast.Return)
 """What uses the numbers without keeping them. Anything else could add some."""
 _METHODS = ("get", "items", "keys", "values", "copy")
-
-
-_PLACES = ("filepath", "filename", "backup_dir", "log_dir")
-"""Attributes of the callbacks of Keras that save."""
-
-
+_PLACES = {
+    "ModelCheckpoint": "filepath", "CSVLogger": "filename", "BackupAndRestore": "backup_dir", "TensorBoard": "log_dir",
+}  # fmt: skip
+"""Where the callbacks of Keras save, by class: the attribute."""
 _SETS_RATE = {"ReduceLROnPlateau", "LearningRateScheduler"}
 
 
@@ -34,12 +32,13 @@ def why_it_raises(callback: Any, model: Any, schedule: Optional[str]) -> Optiona
         schedule: that decides about the learning rate.
     """
     name = type(callback).__name__
-    if schedule and _SETS_RATE & {kind.__name__ for kind in type(callback).__mro__}:
+    if schedule and _SETS_RATE & _classes(callback):
         return f"{name} sets the learning rate, which {schedule} decides: it raises", "Use either of them."
     folder = unwritable(callback)
     if folder:
         return f"{name} saves in {folder}, which is not writable", "Make it writable for the job, or save elsewhere."
-    if getattr(callback, "save_weights_only", None) is False and str(callback.filepath).endswith(".keras"):
+    whole = "ModelCheckpoint" in _classes(callback) and not callback.save_weights_only
+    if whole and str(callback.filepath).endswith(".keras"):
         try:
             keras_of(model).saving.serialize_keras_object(model)
         except Exception as error:
@@ -48,12 +47,17 @@ def why_it_raises(callback: Any, model: Any, schedule: Optional[str]) -> Optiona
     return None
 
 
+def _classes(callback: Any) -> Set[str]:
+    return {kind.__name__ for kind in type(callback).__mro__}
+
+
 def unwritable(callback: Any) -> Optional[str]:
     """The folder in which it saves, or the nearest one that exists, if this user cannot write there."""
-    for path in (getattr(callback, name, None) for name in _PLACES):
+    for kind in _classes(callback) & _PLACES.keys():
+        path = getattr(callback, _PLACES[kind], None)
         if isinstance(path, (str, os.PathLike)) and "://" not in str(path):
-            folders = Path(path).absolute().parents
-            folder = next((one for one in folders if one.is_dir()), None)
+            whole = Path(path).absolute()
+            folder = next((one for one in (whole, *whole.parents) if one.is_dir()), None)
             if folder and not os.access(folder, os.W_OK):
                 return str(folder)
     return None

@@ -60,7 +60,8 @@ class OwnStrategy:
         elif setting == "set_memory_growth":
             self.grows[value.name] = more
         elif setting == "set_visible_devices" and more in (None, "GPU"):
-            self.visible = [one.name for one in (value if isinstance(value, list) else [value])]
+            names = (one.name for one in (value if isinstance(value, list) else [value]))
+            self.visible = [name for name in names if "GPU" in name]
             self.devices = len(self.visible)
 
     def start(self, devices: Any = None) -> None:

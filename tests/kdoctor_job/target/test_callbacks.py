@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -57,21 +56,31 @@ def test_numbers_are_those_that_the_code_cannot_do_without() -> None:
     assert numbers_read(Base()) is None
 
 
+def saving(kind: str, **places: Any) -> Any:
+    """A callback of a class that derives from one of Keras."""
+    made = type("Own", (type(kind, (), {}),), {})()
+    vars(made).update(places)
+    return made
+
+
 def test_folder_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    logs = tmp_path / "logs"
+    logs.mkdir()
     saves = [
-        SimpleNamespace(filepath="new/{epoch:02d}/best.keras"), SimpleNamespace(log_dir=tmp_path / "logs"),
-        SimpleNamespace(filename="log.csv"), SimpleNamespace(backup_dir=f"{tmp_path}/backup"),
+        saving("ModelCheckpoint", filepath="new/{epoch:02d}/best.keras"), saving("TensorBoard", log_dir=logs),
+        saving("CSVLogger", filename="log.csv"), saving("BackupAndRestore", backup_dir=f"{tmp_path}/backup"),
     ]  # fmt: skip
     assert [unwritable(one) for one in saves] == [None] * 4
-    monkeypatch.setattr(os, "access", lambda folder, _: Path(folder) != tmp_path)
-    assert [unwritable(one) for one in saves] == [str(tmp_path)] * 4
-    others = [SimpleNamespace(), SimpleNamespace(filepath=None), SimpleNamespace(filepath="gs://bucket/best.keras")]
-    assert [unwritable(one) for one in others] == [None] * 3
+    refused = {str(tmp_path), str(logs)}
+    monkeypatch.setattr(os, "access", lambda folder, _: str(folder) not in refused)
+    assert [unwritable(one) for one in saves] == [str(tmp_path), str(logs), str(tmp_path), str(tmp_path)]
+    others = [saving("Reader", filename="log.csv"), saving("ModelCheckpoint", filepath="gs://bucket/best.keras")]
+    assert [unwritable(one) for one in others] == [None] * 2
 
 
 def test_rate_is_set_by_a_callback_or_by_a_schedule() -> None:
-    setting = type("Own", (type("ReduceLROnPlateau", (), {}),), {})()
+    setting = saving("ReduceLROnPlateau")
     found = why_it_raises(setting, None, "CosineDecay")
     assert found is not None
     assert found[0] == "Own sets the learning rate, which CosineDecay decides: it raises"

@@ -26,7 +26,10 @@ GPUS = [Gpu("/physical_device:GPU:0"), Gpu("/physical_device:GPU:1")]
     ([("set_memory_growth", gpu, True) for gpu in GPUS], False),
     ([("set_memory_growth", GPUS[0], True), ("set_memory_growth", GPUS[1], False)], True),
     ([("set_visible_devices", GPUS[0], "GPU"), ("set_memory_growth", GPUS[0], True)], False),
-    ([("set_visible_devices", GPUS[1:], None), ("set_memory_growth", GPUS[0], True)], False),
+    (
+        [("set_visible_devices", [Gpu("/physical_device:CPU:0"), GPUS[1]], None), ("set_memory_growth", GPUS[0], True)],
+        False,
+    ),
     ([("set_visible_devices", GPUS, "GPU"), ("set_memory_growth", GPUS[0], True)], True),
     ([("set_visible_devices", [], "CPU"), ("set_memory_growth", GPUS[0], True)], True),
     ([("intra_op_parallelism_threads", 2)], False),

@@ -251,7 +251,7 @@ _HARDWARE = (
 
 _FIRMWARE = _message(
     "gsp-failed",
-    r"NVRM: (?=.*(?i:_?k[gf]sp|\b[GF]SP\b))"
+    r"NVRM: (?=.*(?i:_?k[gf]sp|\b[GF]SP\b))(?!.*(?i:non-fatal|regkey|vgpu|\bclock|gsp_log|hMemory))"
     r".*(?i:fail|\berror|time[ds]? ?-?out|not respond|hung|cannot|halted|exceeded|bad state|already up)"
     r"|NVRM: .*(?:CrashCat|GPU\d* RPC (?:event )?history)",  # the last calls, written when one failed
     _RM,

@@ -50,6 +50,8 @@ _ENDS = re.compile(r"(?:(?<=[\s|:>\]])|(?<=[+\"'`\]]))(?=\S)")
 _REACH = 100
 _TRIED = 300
 """Characters and lines in which the end of a prefix is searched."""
+_JOINED = 60
+"""Characters that several lines have at least."""
 _BREAK = re.compile(r"\\r?\\n|\\n")
 _TAG = re.compile(r"</?(?:p|pre|code|span|div|strong|em|details|summary|br)(?: [^<>\n]*)?/?>")
 _BOOT = r"\[ *\d+\.\d{6}\] |\[\w{1,5}\.? +\w{2,5}\.? +\d+ [\d:]{8} \d{4}\] "
@@ -157,7 +159,9 @@ def _bare(lines: list[str]) -> list[str]:
 
 def _separated(line: str) -> str:
     """The lines that a program wrote as one, with escapes, or that a web page shows as one."""
-    pieces = _unescaped("\n".join(_BREAK.split(line))).split("\n")
+    if len(line) < _JOINED:
+        return line
+    pieces = _unescaped(_BREAK.sub("\n", line)).split("\n")
     if len(pieces) >= _COMMENT:
         pieces[0], pieces[-1] = re.split("[\"']", pieces[0])[-1], re.split("[\"']", pieces[-1])[0]
         if any(is_kernels(one) or _is_first(one) or MATRIX.match(one) for one in pieces):
@@ -183,18 +187,21 @@ def _without_frame(lines: list[str], *, is_log: bool) -> list[str]:
 
     It is known from the first line of a dump, and almost all lines from there on have it.
     """
+    tried = set()
     for line in lines[:_TRIED]:
         is_bare = _is_dump(line) or is_kernels(line)
         ends = [] if is_bare and not is_log else [found.start() for found in _ENDS.finditer(line[:_REACH])]
         for end in filter(None, ends):
-            text = _unescaped(line[end:]).rstrip("`\"',")
-            if _is_dump(text) or (not is_log and is_kernels(text)):
-                frame = _shape(line[:end])
-                have = [place for place, text in enumerate(lines) if frame.match(text)]
-                filled = sum(bool(text.strip()) for text in lines[have[0] : have[-1] + 1]) if have else 0
+            first = _unescaped(line[end:]).rstrip("`\"',")
+            frame = _shape(line[:end])
+            if frame in tried or not (_is_dump(first) or (not is_log and is_kernels(first))):
+                continue
+            tried.add(frame)
+            have = [place for place, text in enumerate(lines) if frame.match(text)]
+            filled = sum(bool(text.strip()) for text in lines[have[0] : have[-1] + 1]) if have else 0
+            if len(have) >= max(_COMMENT, _QUOTED * filled):
                 found = [_inside(line[end - 1], frame, text) for text in lines]
-                is_whole = _is_dump(text) or sum(map(is_kernels, found)) > len(have) / 2
-                if len(have) >= max(_COMMENT, _QUOTED * filled) and is_whole:
+                if _is_dump(first) or sum(map(is_kernels, found)) > len(have) / 2:
                     return found
     return lines
 

@@ -41,7 +41,7 @@ def test_output_is_judged_as_its_snapshot_is(tmp_path: Path) -> None:
         for path in (folder, tmp_path / "snapshot.json")
     ]
     assert statuses[0] == statuses[1]
-    unknown = kdoctor("check", "--snapshot", __file__)
+    unknown = kdoctor("check", "--snapshot", pytest.__file__)
     assert (unknown.returncode, "not a known format" in unknown.stderr) == (2, True)
 
 
@@ -60,7 +60,7 @@ def test_home_folders_and_names_are_redacted(tmp_path: Path) -> None:
     assert "/home/<user>/job/python" in done.stdout
 
 
-@pytest.mark.parametrize("arguments", [("--import", "nothing.txt"), ("nothing.txt",), ("--import", __file__)])
+@pytest.mark.parametrize("arguments", [("--import", "nothing.txt"), ("nothing.txt",), ("--import", pytest.__file__)])
 def test_unreadable_file_is_an_error_and_nothing_is_written(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     done = kdoctor("snapshot", *arguments, "-o", tmp_path / "snapshot.json", cwd=tmp_path)
     assert done.returncode == 2

@@ -10,6 +10,8 @@ from kdoctor_checks._kernel_log import LOG_UNREAD, by_device, log_subject, nothi
 from kdoctor_checks.topology.iommu import NO_PASS_THROUGH, PASS_THROUGH
 
 _BUILTIN = re.compile(r"0000:00:")
+_OF_OTHERS = re.compile(r"(?!nvidia|nouveau|vfio-pci|pci |AMD-Vi|arm-smmu)[\w-]+ [\da-f:]+\.[0-7]: ")
+"""The kernel names the driver of the device."""
 
 
 @check("topology.iommu-faults", severity=Severity.ERROR, needs_gpus=True, unread=LOG_UNREAD)
@@ -28,8 +30,10 @@ def iommu_faults(log: KernelLog, gpus: Gpus | Unavailable, pci: PciDevices | Una
     ours = nvidia_addresses(gpus, pci)
     faults = [event for event in log.events if event.kind == "iommu-fault"]
     ours |= {event.bus_id for event in faults if event.bus_id and event.text.startswith("nvidia ")}
-    builtin = {
-        event.bus_id for event in faults if event.text.startswith("DMAR: ") and _BUILTIN.match(event.bus_id or "")
+    others = {
+        event.bus_id
+        for event in faults
+        if _OF_OTHERS.match(event.text) or (event.text.startswith("DMAR: ") and _BUILTIN.match(event.bus_id or ""))
     }
     devices = by_device(faults)
     mine = {bus_id: events for bus_id, events in devices.items() if bus_id in ours}
@@ -42,7 +46,7 @@ def iommu_faults(log: KernelLog, gpus: Gpus | Unavailable, pci: PciDevices | Una
             remedy=PASS_THROUGH,
             rollback=NO_PASS_THROUGH,
         )
-    foreign = sorted(bus_id or "a device without address" for bus_id in devices if bus_id not in ours | builtin)
+    foreign = sorted(bus_id or "a device without address" for bus_id in devices if bus_id not in ours | others)
     if foreign and (not isinstance(pci, PciDevices) or None in devices):
         yield Unjudged(
             subject="kernel log", reason=f"the IOMMU blocked transfers of {', '.join(foreign)}, which may be a GPU"

@@ -48,6 +48,7 @@ _QUICK = re.compile(
 _STARTS = re.compile(
     rf"{_DRIVER}|{MODULE_FAILS}|NVIDIA\(\S+\): Fail|\S+\[\d+\]: segfault at \w+ ip |traps: \S+\[\d+\] "
     r"|\S+ [\da-f:]+\.[0-7]: (?:AER|PCIe Bus Error|DPC): |EDAC \w+: |mce: \[Hardware|watchdog: BUG: "
+    r"|BUG: (?:unable to handle|kernel NULL)|INFO: task \S+ blocked for more than "
 )
 _ANYWHERE = re.compile(
     r"NVRM: +(?=\S)|nvidia-nvswitch\d+: SXid \("
@@ -62,7 +63,7 @@ _FIELD = re.compile(r'"(?:MESSAGE|message|msg|log)" ?:')
 """The message in JSON: journalctl, and tools that collect logs."""
 _WORDS = re.compile(
     r"NVRM|vfio-pci|segfault at|traps: |nvidia|[Kk]ernel module|NV_\w+=|\bpci\b|ACPI|Linux version|oom-kill"
-    r"|Out of memory|AER: |PCIe Bus Error: |DPC: |EDAC |mce: |watchdog: "
+    r"|Out of memory|AER: |PCIe Bus Error: |DPC: |EDAC |mce: |watchdog: |BUG: |INFO: task "
 )
 
 _KMSG = re.compile(r"(?:\d+,(?P<sequence>\d{1,19}),(?P<microseconds>\d{1,19}),[^;]*;)")

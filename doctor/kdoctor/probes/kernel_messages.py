@@ -192,7 +192,7 @@ _HARMLESS = (
 _HARDWARE = (
     _message(
         "driver-crash",
-        r"^RIP: .*\[nvidia\w*\]|usercopy: .* '\w*nvidia\w*'",
+        r"^R?IP: .*(?:\[nvidia\w*\]|\b_nv\d+rm\+)|usercopy: .* '\w*nvidia\w*'",
         "https://docs.kernel.org/admin-guide/bug-hunting.html",
     ),
     # The kernel writes it as one line for each processor family: segfault, traps, unhandled exception.
@@ -251,7 +251,7 @@ _HARDWARE = (
 
 _FIRMWARE = _message(
     "gsp-failed",
-    r"NVRM: (?=.*(?i:_?k[gf]sp|\b[GF]SP\b))"
+    r"NVRM: (?=.*(?i:_?k[gf]sp|\b[GF]SP\b))(?!.*(?i:non-fatal|regkey|vgpu|\bclock|gsp_log|hMemory))"
     r".*(?i:fail|\berror|time[ds]? ?-?out|not respond|hung|cannot|halted|exceeded|bad state|already up)"
     r"|NVRM: .*(?:CrashCat|GPU\d* RPC (?:event )?history)",  # the last calls, written when one failed
     _RM,
@@ -274,14 +274,14 @@ RELEVANT = re.compile(
     r"|BUG: (?:unable|kernel|soft|Bad)|ut of memory: Kill|oom-kill|Loading of [um]|Lockdown: "
     r"|Linux version| in lib|\"MESSAGE\" : \[$| \[#\d"
     r"| blocked for more| state:D|vfio-pci .*(?:power state|giving up)|: BAR \d.*(?:to? assign| no space)|: \[10de:"
-    r"| Comm: (?:nv|irq/\d+-|UVM )"
+    r"| Comm: (?:nv|irq/\d+-|UVM )|_nv\d+rm\+"
 )
 """A line without any of these words is about something else."""
 
 SIGNS = tuple(
     b"#|vfio-pci|NVRM|nvidia|NVIDIA|ouveau|ernel module|NV_|Xid|AER: |DPC: | Error|EDAC |DMAR: |AMD-Vi: |arm-smmu"
     b"|panic - not|BUG: |ut of memory: Kill|oom-kill|Loading of |Lockdown: |Linux version| in lib|nvc:|MESSAGE"
-    b"|t assign|to assign| no space|: [de:| Comm: ".split(b"|")
+    b"|t assign|to assign| no space|: [de:| Comm: |_nvrm+".split(b"|")
 )
 """A block of lines without any of these has no line that ``RELEVANT`` finds. None has a digit."""
 FOREIGN = re.compile(rb"NVIDIA-SMI|NVSMI LOG|<nvidia_smi_log")

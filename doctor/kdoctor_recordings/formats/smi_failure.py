@@ -41,7 +41,7 @@ _INFOROM = re.compile(
 )
 """What nvidia-smi prints below its output for a GPU whose infoROM fails the checksum."""
 START = re.compile(
-    r"NVIDIA-SMI (?:has failed|couldn't find)|.*(?i:failed to initialize NVML)\b|No devices were found"
+    r".*NVIDIA-SMI (?:has failed|couldn't find)|.*(?i:failed to initialize NVML)\b|No devices were found"
     r"|.*nvidia-container-cli\S*: [\w ]+ error: (?!.*unknown device)|.*nable to \w+ the device handle for"
     r"|.*(?:lstat|stat|open)\W+/dev/nvidia-uvm\W+no such file|.*[Cc]ould not load UVM kernel module"
     rf"|{_INFOROM.pattern}|(?i:.*(?:{'|'.join(_WORDS.values())}))"

@@ -18,6 +18,7 @@ _NVLINK = re.compile(r"NV(\d+)")
 _ROW = re.compile(r"\s*GPU(?P<index>\d+)(?P<before>(?:\s+(?:NV\d+|PIX|PXB|PHB|NODE|SYS|SOC))*)\s+X(?:\s+\S.*)?")
 _TITLES = {"CPU Affinity": "cpu_affinity", "NUMA Affinity": "numa_affinity", "GPU NUMA ID": "gpu_numa_id"}
 _CAPABILITY = re.compile(r"topo\s.*?-p2p[ =]*(?P<letters>[a-z]+)")
+_ONLY_PCI = re.compile(r"topo\s.*-(?:mp\b|matrix_pci)")
 _FIELDS = {"r": ("p2p_read",), "w": ("p2p_write",), "rw": ("p2p_read", "p2p_write"), "n": ("p2p_nvlink",)}
 
 
@@ -28,7 +29,8 @@ def begins_part(line: str) -> bool:
 
 
 def parse_levels(section: Section) -> Part:
-    """``topo -m``: the levels or NVLinks of pairs, and each GPU's CPUs and NUMA nodes."""
+    """``topo -m``: the levels or NVLinks of pairs, and each GPU's CPUs and NUMA nodes. ``-mp`` leaves out NVLinks."""
+    read = _pci_level if _ONLY_PCI.search(section.command or "") else _level
     if is_part := begins_part(section.lines[0]):
         last = max(int(row["index"]) for row in map(_ROW.fullmatch, section.lines) if row)
         header = " ".join(f"GPU{index}" for index in range(last + 1))
@@ -38,7 +40,7 @@ def parse_levels(section: Section) -> Part:
     pairs: dict[tuple[int, int], PairPart] = {}
     for index, cells, affinities in _rows(section, gpus):
         parts.append(_gpu(index, titles, affinities))
-        pairs |= _pairs(index, gpus, cells, _level)
+        pairs |= _pairs(index, gpus, cells, read)
     rows = {part.index for part in parts}
     cut = "" if len(rows) == len(gpus) else f"ends after {len(rows)} of {counted(len(gpus), 'row')}"
     note = "has no header, so there may be further GPUs" if is_part else cut
@@ -117,6 +119,12 @@ def _level(cell: str) -> PairPart:
     if level in _LEVELS:
         return PairPart(facts={"level": level, "nvlinks": 0})
     return PairPart(errors={"level": cell, "nvlinks": cell})
+
+
+def _pci_level(cell: str) -> PairPart:
+    found = _level(cell)
+    known = {"level": found.facts["level"]} if "level" in found.facts else {}
+    return PairPart(facts=known, errors={**found.errors, "nvlinks": "topo -mp leaves out NVLinks"})
 
 
 def _access(cell: str, fields: Sequence[str]) -> PairPart:

@@ -6,31 +6,26 @@ import io
 import lzma
 import re
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from html import unescape
-from itertools import groupby
 from pathlib import Path
 
 from kdoctor.errors import UsageError, did_you_mean_file
 from kdoctor.inputs import refuse_special
-from kdoctor.probes.kernel_lines import ESCAPES, is_kernels
+from kdoctor.probes.kernel_lines import is_kernels
 from kdoctor_recordings.formats import (
-    dcgm_table,
     diagnostics,
-    lsmod,
     lspci,
     messages,
-    proc_version,
     smi_csv,
     smi_failure,
-    smi_nvlink,
     smi_query,
     smi_table,
     smi_topo,
     smi_xml,
 )
 from kdoctor_recordings.formats.part import Kind, Section
+from kdoctor_recordings.formats.pasted import BEGINNINGS, FENCE, LONGEST_LINE, MATRIX, XML, as_csv, plain, unquote
 
 UNDERSTOOD = (
     "nvidia-smi (the table, -q, -q -x, -L, topo -m, topo -p2p, nvlink -s and -e, --query-gpu as CSV), lspci -vvv, "
@@ -39,51 +34,10 @@ UNDERSTOOD = (
 )
 _SUPPORTED = f"Supported formats: {UNDERSTOOD}. kdoctor diagnose reads the log of a job."
 _MOST_BYTES = 128 * 1024**2
-_QUOTED = 0.9
-"""The share of lines that have a prefix, or of zeros in UTF-16."""
 _FEW = 8
-_COMMENT = 3
-"""Lines of a comment that may have output."""
-_INLINE = re.compile(r"(?<=[.,:)] )(?=GPU \d+: [^\n:(]+ \(UUID: GPU-[\da-f-]{36}\))")
-"""Between GPUs that ``nvidia-smi -L`` lists, where a sentence has them in one line."""
-_TYPED = re.compile(r"^(.{,80}\bnvidia-smi(?: [\w-]+)*) {3,}(?=\S)", re.MULTILINE)
-"""A command before the first line of its output."""
-_CHARACTERS = str.maketrans(
-    "\u00a0\u2007\u202f\u2002\u2003\u2009\u2018\u2019\u201c\u201d│║╞╡╠╣─━═├┤┬┴┼╒╕╘╛╤╧╪┌┐└┘╭╮╰╯",
-    "      ''\"\"||||||--=" + 20 * "+",
-)
-"""Spaces and quotation marks of word processors, and frames of tables, which nvitop draws like nvidia-smi's."""
-_VALUE = re.compile(r'"([A-Z][\w :]*)"\s*:\s*\{\s*"value"\s*:\s*"([^"]*)"\s*\}')
-"""A row of ``dcgmi health`` as JSON."""
-_NOTE = re.compile(
-    r"(?<![ \t])[ \t]+(?:<(?:[-=]{2,}|[-=]+ )|[\u2190\u21d0\u27f5]).*$|(?<!\*)\*\*(?=[^\s*])|(?<=[^\s*])\*\*(?!\*)",
-    re.MULTILINE,
-)
-"""A note behind a value (``Yes  <== here``), and the marks of bold type."""
-_UNIT = re.compile(r"(\bnvidia-\w+\.service)( - .*\n(?:.*\n){,5}?)[> ]*(?=Active: )")
-"""The head of systemctl status: its state does not name the service."""
-_STAT = re.compile(r"^\[(\d+)\] ([^|\n]+?) *\| *(\d+)\W{0,2}C, *(\d+ %).*?\| *(\d+) / (\d+) MB.*$", re.MULTILINE)
-_OF_STAT = "index, name, temperature.gpu, utilization.gpu, memory.used, memory.total"
-"""A line of gpustat, and its columns."""
-_FENCE = re.compile(r"\s*(?:```|~~~)[\w-]*\s*")
-_DECORATION = re.compile(
-    r"(?:\[[^\[\]]{1,80}\]:? |\S{0,40}\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)? "
-    r"|[\w./-]+ *\| |[\w-]+\[\d+\]: |> )+"
-)
-"""What CI systems and tools that run containers write before each line."""
-_UNDERLINE = re.compile(r"\s*\|?(?:\s*:?-{2,}:?\s*\|)+\s*(?::?-{2,}:?)?\s*")
-"""The line below the header of a table in Markdown."""
-_QUOTE = re.compile(r"^(?: {0,3}(?=>)|[ \t]*(?!>))(?P<mark>>|#|//|[;*%])(?: ?(?P=mark))* ?(?=\s|$|[\w|+\[<])")
-"""The marks of a quotation in a mail, or of a comment in code."""
-_LONGEST_LINE = 100_000
-"""Characters of a line. Longer lines are not part of a dump, except for XML without line ends."""
-
-_QUERY = re.compile(r"=+NVSMI LOG=+\s*|GPU [0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]\s*")
-_XML = re.compile(r"\s*<(?:\?xml|!DOCTYPE nvidia_smi_log|nvidia_smi_log>)")
+_ZEROS = 0.9
+"""The share of zeros in UTF-16."""
 _XML_KIND: Kind = "nvidia-smi -q -x"
-_LONG_NUMBER = re.compile(r"\d{30,}")
-"""Longer than any value of a machine. Python refuses to read thousands of digits."""
-_MATRIX = re.compile(r"\s*GPU\d+(?:\s+(?:GPU\d+|NIC\d+|[a-z]+\d*_\w+))*(?:\s+CPU Affinity.*)?\s*$")
 _MATRIX_ROW = re.compile(r"\s*GPU\d+\s")
 _ACCESS = frozenset({"OK", "CNS", "GNS", "TNS", "DR", "NS"})
 _LEVEL = re.compile(r"PIX|PXB|PHB|NODE|SYS|SOC|NV\d+")
@@ -108,21 +62,6 @@ _NOT_READ = {
 }
 """Words of other formats, and what is said of them."""
 
-_BEGINNINGS: tuple[tuple[Kind, Callable[[str], object]], ...] = (
-    ("nvidia-smi -q", _QUERY.fullmatch),
-    (
-        "nvidia-smi",
-        re.compile(r"\|\s*NVIDIA-SMI \d|\|?\s*NVITOP \d|\|\s*(?:MIG devices|(?:GPU|Compute) instances):").match,
-    ),
-    ("nvidia-smi nvlink -s", smi_nvlink.BEGINS.fullmatch),
-    ("/proc/driver/nvidia/version", re.compile(re.escape(proc_version.START)).match),
-    ("lsmod", lsmod.begins),
-    ("nvidia-smi's failure", smi_failure.START.match),
-    ("lspci -vvv", lspci.begins),
-    ("dcgmi diag's table", dcgm_table.begins),
-)
-"""The first line of a dump. Kinds that also need the next lines are recognized in :class:`_Splitter`."""
-
 _ONCE: frozenset[Kind] = frozenset(
     {"nvidia-smi", "nvidia-smi -q -x", "nvidia-smi topo -m", "nvidia-smi topo -p2p", "/proc/driver/nvidia/version"}
 )
@@ -146,7 +85,7 @@ def read_sections(path: Path) -> tuple[Section, ...]:
 
 def find_sections(name: str, text: str) -> tuple[Section, ...]:
     """The dumps in a text."""
-    lines = list(_as_csv(unquote(plain(text).split("\n"))))
+    lines = list(as_csv(unquote(plain(text).split("\n"))))
     whole = lines[-1] == ""
     if whole:
         lines.pop()
@@ -155,82 +94,6 @@ def find_sections(name: str, text: str) -> tuple[Section, ...]:
     others = () if found else tuple(enumerate(lines, start=1))
     words = Section(kind="this text", file=name, lines=said, whole=True, ended=True, skipped=others)
     return (*found, words) if said else found
-
-
-def plain(text: str) -> str:
-    """The text without what is not output: escapes, marks of bold type, unusual spaces, notes behind a value."""
-    text = _LONG_NUMBER.sub("(a number of too many digits)", ESCAPES.sub("", text))
-    text = _TYPED.sub(r"\1\n", text.replace("\r\n", "\n").translate(_CHARACTERS))
-    text = _STAT.sub(r"\1, \2, \3, \4, \5 MiB, \6 MiB", _STAT.sub(rf"{_OF_STAT}\n\g<0>", _INLINE.sub("\n", text), 1))
-    text = _UNIT.sub(r"\1\2\1 ", text)
-    if "Overall Health" in text:
-        text = _VALUE.sub(r"\n| \1 | \2 |\n", text)
-    return _NOTE.sub("", unescape(text) if "&lt;" in text and "<" not in text else text)
-
-
-def unquote(lines: list[str]) -> list[str]:
-    """The lines as the tools wrote them: without marks of a quotation, prefixes of other tools, and indentation.
-
-    The number of lines stays the same. A fence of Markdown separates blocks that are read by themselves.
-    """
-    done: list[str] = []
-    for is_fence, block in groupby(lines, key=lambda line: bool(_FENCE.fullmatch(line))):
-        for mark, run in groupby(block, key=lambda line: (at := _QUOTE.match(line)) and at["mark"]):
-            marked = list(run)
-            found = [_QUOTE.sub("", line) for line in marked] if mark else marked
-            # A heading of Markdown and a prompt of root begin as a comment does.
-            is_output = mark in (None, ">") or (len(found) >= _COMMENT and any(map(_is_first, found)))
-            kept = found if is_output else marked
-            done += kept if is_fence else _bare(kept)
-    return done
-
-
-def _as_csv(lines: Sequence[str]) -> Iterator[str]:
-    """The lines, with tables of Markdown that show fields of ``--query-gpu`` as their CSV."""
-    is_table = False
-    for line, below in zip(lines, (*lines[1:], ""), strict=True):
-        row = ", ".join(cell.strip(" `") for cell in line.strip().strip("|").split("|"))
-        is_table = line.count("|") > 1 and (
-            is_table or bool(_UNDERLINE.fullmatch(below) and smi_csv.is_header(row.replace("GPU,", "index,")))
-        )
-        if not is_table or not _UNDERLINE.fullmatch(line):
-            yield row.replace("GPU,", "index,") if is_table and row.startswith("GPU,") else row if is_table else line
-
-
-def _bare(lines: list[str]) -> list[str]:
-    """The lines of one block without a prefix that almost all of them have, as long as there is one."""
-    filled = [line for line in lines if line.strip()]
-    width = min((len(line) - len(line.lstrip(" ")) for line in filled), default=0)
-    # An indented kernel log keeps its indentation, which may belong to the time.
-    is_log = any(map(is_kernels, [text for line in filled[:_FEW] for text in (line, line[width:])]))
-    if width and not is_log:
-        return _bare([line[width:] for line in lines])
-    decorated = sum(map(bool, map(_DECORATION.match, filled)))
-    if not is_log and not any(map(_is_first, filled)) and filled and decorated >= _QUOTED * len(filled):
-        bare = [_DECORATION.sub("", line, count=1) for line in lines]
-        if any(map(_is_first, bare)):
-            return _bare(bare)
-    return list(_outdented(lines))
-
-
-def _outdented(lines: Sequence[str]) -> Iterator[str]:
-    """The lines, and what is indented below a sentence without its indentation, if it is output."""
-    for is_text, run in groupby(lines, key=lambda line: bool(line[:1].strip())):
-        block = list(run)
-        width = min((len(line) - len(line.lstrip(" ")) for line in block if line.strip()), default=0)
-        if not is_text and width and any(_is_first(line[width:]) for line in block):
-            block = [line[width:] for line in block]
-        yield from block
-
-
-def _is_first(line: str) -> bool:
-    """Whether the line is the first one of a dump, whatever stands around it."""
-    if len(line) > _LONGEST_LINE:
-        return False
-    if "GPU" in line and "\t" in line and _MATRIX.match(line):
-        return True
-    begins: tuple[Callable[[str], object], ...] = (_XML.match, messages.begins, *(one for _, one in _BEGINNINGS))
-    return bool(line[:1].strip()) and any(begin(line) for begin in begins)
 
 
 def is_log_alone(start: bytes) -> bool:
@@ -269,7 +132,7 @@ def decode(data: bytes) -> str:
         return data.decode("utf-16", "replace")
     start = data[:200]
     for codec, zeros in (("utf-16-le", start[1::2]), ("utf-16-be", start[::2])):
-        if len(zeros) > _FEW and zeros.count(0) > _QUOTED * len(zeros):
+        if len(zeros) > _FEW and zeros.count(0) > _ZEROS * len(zeros):
             return data.decode(codec, "replace")
     return data.decode("utf-8-sig", "replace").replace("\x00", "")
 
@@ -313,7 +176,7 @@ class _Splitter:
     def _sections(self) -> Iterator[Section]:
         for place, line in enumerate(self._lines):
             command = _COMMAND.match(line)
-            if command or _RULE.fullmatch(line) or _FENCE.fullmatch(line):
+            if command or _RULE.fullmatch(line) or FENCE.fullmatch(line):
                 yield from self._close(last=False)
                 self._command = command["command"].strip() if command else self._command
                 self._skip_before()
@@ -343,7 +206,7 @@ class _Splitter:
         if opened:
             lines = tuple(opened.lines)
             if opened.kind != _XML_KIND:
-                lines = tuple(line if len(line) <= _LONGEST_LINE else "" for line in lines)
+                lines = tuple(line if len(line) <= LONGEST_LINE else "" for line in lines)
             yield Section(
                 kind=opened.kind,
                 file=self._file,
@@ -358,7 +221,7 @@ class _Splitter:
 
     def _begins(self, line: str, place: int) -> Kind | None:
         """The kind of the dump that this line begins; None if it belongs to the open one."""
-        if len(line) > _LONGEST_LINE and not _XML.match(line):
+        if len(line) > LONGEST_LINE and not XML.match(line):
             return None
         current = self._open.kind if self._open else None
         kind = self._kind(line, place, current)
@@ -372,12 +235,12 @@ class _Splitter:
         if self._open and current == _XML_KIND and not self._open.has_end:
             return None
         is_xml_part = current is None and smi_xml.begins_part(line)
-        if is_xml_part or _XML.match(line):
+        if is_xml_part or XML.match(line):
             found_root = any("nvidia_smi_log" in one for one in self._lines[place : place + 3])
             return _XML_KIND if is_xml_part or found_root else None
         if current is None and line.lstrip().startswith("{"):
             return self._json_kind(place)
-        if line[:1] in {" ", "\t", "G"} and "GPU" in line[:60] and _MATRIX.match(line):
+        if line[:1] in {" ", "\t", "G"} and "GPU" in line[:60] and MATRIX.match(line):
             return self._matrix(place)
         is_lspci = current is None and lspci.begins_part(line)
         is_matrix = current is None and smi_topo.begins_part(line)
@@ -389,7 +252,7 @@ class _Splitter:
         )
         found = "nvidia-smi topo -m" if is_matrix else found
         if not found and (line[:1].strip() or smi_failure.is_about_gpu(line)):
-            found = next((kind for kind, begins in _BEGINNINGS if begins(line)), None)
+            found = next((kind for kind, begins in BEGINNINGS if begins(line)), None)
             found = found or ("nvidia-smi --query-gpu" if self._is_csv(line, current) else None)
         if current == "dcgmi diag" and line.lstrip().startswith(('"', "{")):
             return None  # a message that quotes the log

@@ -80,6 +80,8 @@ def test_line_formats_are_parsed(prefix: str, boot_s: float | None, time: str | 
     ("NVRM: kfspPollForResponse_IMPL: FSP command timed out", "gsp-failed", None, None),
     ("NVRM: GPU0 RmInitAdapter: Cannot initialize GSP firmware RM", "gsp-failed", None, None),
     ("NVRM: kgspBootstrap_GH100: GSP-FMC reported an error while attempting to boot", "gsp-failed", None, None),
+    ("NVRM: kgspInitNvlog: Failed to load gsp_log_1.bin, no logs (non-fatal)", "unclassified", None, None),
+    ("IP: [<ffffffffc075549f>] _nv011745rm+0x1f/0x170", "driver-crash", None, None),
     ("ERROR: The Nouveau kernel driver is currently in use by your system.", "not-probed", None, None),
     ("could not insert module /lib/modules/6.8/nvidia.ko: Unknown symbol in module", "module-rejected", None, None),
     ("general protection fault, maybe for address 0x78d29c07: 0000 [#1] SMP NOPTI", "crash", None, None),

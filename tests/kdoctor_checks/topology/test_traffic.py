@@ -312,6 +312,7 @@ test_iommu_faults = table(
     unknown(logged(INTEL.format("02:00.0", "a000")), ALONE),
     passes(logged(INTEL.format("00:02.0", "a000")), {PciDevices: "a log alone"}),
     fails(logged("nvidia 0000:07:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT]"), of=["GPU at 0000:07:00.0"]),
+    passes(logged("ath10k_pci 0000:01:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT]"), {PciDevices: "a log alone"}),
     unknown(log(*NAMELESS)),
     unknown(log(*NAMELESS), {PciDevices: "not read"}, "of 0000:99:00.0, a device without address, which"),
     given=(gpus(2), pci(2)),

@@ -6,8 +6,9 @@ from helpers.cases import cases
 from helpers.kdoctor_recordings.dumps import LOG, query
 from kdoctor.facts import KernelDriver
 from kdoctor_recordings.formats.part import Section
+from kdoctor_recordings.formats.pasted import unquote
 from kdoctor_recordings.formats.proc_version import parse
-from kdoctor_recordings.formats.split import decode, is_log_alone, unquote
+from kdoctor_recordings.formats.split import decode, is_log_alone
 from kdoctor_recordings.formats.values import NotKnownError, read_processes
 
 

@@ -1,7 +1,9 @@
 """What people do to output when they paste it: nothing of it changes what is read."""
 
+import json
 import re
 from collections.abc import Callable
+from html import escape
 from pathlib import Path
 from textwrap import indent
 
@@ -32,6 +34,14 @@ PASTES: dict[str, Callable[[str], str]] = {
     "in a log of CI": lambda text: indent(text, "[task 2026-07-01T05:06:30.004+00:00] [train] ", lambda _: True),
     "in a log of GitHub": lambda text: indent(text, "2026-07-01T05:06:30.0041234Z ", lambda _: True),
     "in a log of a container": lambda text: indent(text, "trainer-1  | ", lambda _: True),
+    "below the name of a host": lambda text: indent(text, "node-7: ", lambda _: True),
+    "in a diff": lambda text: indent(text, "+", lambda _: True),
+    "behind a tab": lambda text: indent(text, "\t", lambda _: True),
+    "with numbers": lambda text: "".join(f"{number:4}  {line}\n" for number, line in enumerate(text.splitlines(), 1)),
+    "in a list of JSON": lambda text: f"{json.dumps({'stdout_lines': text.splitlines()}, indent=4)}\n",
+    "in a string of JSON": lambda text: json.dumps({"rc": 0, "stdout": text}),
+    "as bytes of Python": lambda text: repr(text.encode()),
+    "with breaks of HTML": lambda text: f"<p>{escape(text, quote=False)}</p>".replace("\n", "<br>\n"),
     "without leading spaces": lambda text: re.sub(r"(?m)^[ \t]+", "", text),
     "with each space once": lambda text: re.sub(r"[ \t]+", " ", text),
     "with each space once and none that leads": lambda text: re.sub(r"(?m)^ ", "", re.sub(r"[ \t]+", " ", text)),
@@ -47,6 +57,31 @@ def test_pasted_output_is_read_as_the_output_itself(tmp_path: Path, name: str, p
     pasted = imported(tmp_path, PASTES[paste](DUMPS[name])).facts
     kept = {kind: value for kind, value in pasted.items() if kind in plain}
     assert kept == plain
+
+
+FAULT = (
+    "[  300.100000] nvidia 0000:07:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0003 address=0x{} flags=0x0020]\n"
+)
+FAULTS = "".join(FAULT.format(80000040 + number) for number in range(4))
+WRAPS: dict[str, Callable[[str], str]] = {
+    "by a terminal": lambda text: re.sub(r"(?m)^(.{80})(?=.)", r"\1\n", text),
+    "by a mail": lambda text: re.sub(r"(?m)^(.{,72}) (?=.)", r"\1\n", text),
+    "not at all": lambda text: text.replace("\n", " ", 3),
+    "as a web page": lambda text: f"# dmesg {text.replace('[  300.100000]', '[一 8月 25 16:20:28 2025]')}".replace(
+        "\n", " "
+    ),
+}
+
+
+@pytest.mark.parametrize("wrap", WRAPS)
+def test_wrapped_kernel_log_is_read_as_the_log_itself(tmp_path: Path, wrap: str) -> None:
+    events = group(imported(tmp_path, WRAPS[wrap](FAULTS)).facts, KernelLog).events
+    assert [(event.kind, event.bus_id) for event in events] == [("iommu-fault", "0000:07:00.0")] * 4
+
+
+def test_wrapped_row_of_a_table_is_one_row(tmp_path: Path) -> None:
+    wrapped = re.sub(r"(?m)^(.{80})(?=.)", r"\1\n", TABLE)
+    assert (wrapped == TABLE, imported_gpus(tmp_path, wrapped)) == (False, imported_gpus(tmp_path, TABLE))
 
 
 def test_note_behind_a_value_is_no_part_of_it(tmp_path: Path) -> None:

@@ -25,6 +25,12 @@ def test_levels_links_and_affinities(tmp_path: Path) -> None:
     assert gpus.devices[2].errors["numa_affinity"] == "N/A"
 
 
+def test_matrix_of_pci_does_not_show_nvlinks(tmp_path: Path) -> None:
+    matrix = TOPOLOGY.replace("NV12", "SYS")
+    assert {pair.nvlinks for pair in imported_gpus(tmp_path, f"$ nvidia-smi topo -m\n{matrix}").pairs} == {0}
+    assert {pair.nvlinks for pair in imported_gpus(tmp_path, f"$ nvidia-smi topo -mp\n{matrix}").pairs} == {None}
+
+
 def test_matrix_with_spaces_and_colors(tmp_path: Path) -> None:
     text = "\n".join(line.expandtabs(8) for line in TOPOLOGY.splitlines()) + "\n"
     coloured = text.replace("GPU0", "\x1b[4mGPU0", 1).replace("NUMA ID", "NUMA ID\x1b[0m", 1)

@@ -23,7 +23,7 @@ from helpers.kdoctor_recordings.dumps import (
 )
 from kdoctor.errors import UsageError
 from kdoctor.facts import KernelLog, PciDevices
-from kdoctor_recordings.formats import split
+from kdoctor_recordings.formats import pasted, split
 from kdoctor_recordings.formats.part import Section
 from kdoctor_recordings.formats.split import decode, read_sections
 from kdoctor_recordings.importer import import_files
@@ -231,7 +231,7 @@ def test_dump_before_a_command_is_whole_in_a_file_that_is_cut_off(tmp_path: Path
 
 
 def test_line_of_the_largest_length_is_kept(tmp_path: Path) -> None:
-    for length, kept in ((split._LONGEST_LINE, True), (split._LONGEST_LINE + 1, False)):
+    for length, kept in ((pasted.LONGEST_LINE, True), (pasted.LONGEST_LINE + 1, False)):
         line = "\t" + "x" * (length - 1)
         (section,) = sections(tmp_path, f"{LSPCI.rstrip()}\n{line}\n")
         assert section.lines[-1] == (line if kept else "")
@@ -248,7 +248,7 @@ def test_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
 def test_marks_of_quoted_lines_are_removed(mark: str, marked: int) -> None:
     lines = [f"{mark if place < marked else ''}line {place}" for place in range(10)]
     plain = [f"line {place}" for place in range(10)]
-    assert split.unquote([*lines, "", "  "]) == [*plain, "", "  "]
+    assert pasted.unquote([*lines, "", "  "]) == [*plain, "", "  "]
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress])

@@ -1,4 +1,4 @@
-"""What the job's callbacks need after the first epoch. None is run: they could write files."""
+"""Where the job's callbacks save, and what would end the job after its first epoch. None is run: they write files."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import ast
 import builtins
 import inspect
 import os
+import re
 import textwrap
 from pathlib import Path
-from typing import Any, Optional, Set, Tuple
+from typing import Any, Iterator, Optional, Sequence, Set, Tuple, Union
 
 from kdoctor_job.target.parts import describe, is_own_class, keras_of
 
@@ -16,10 +17,9 @@ _HOOK, _LOGS = "on_epoch_end", 2
 _READS = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.If, ast.IfExp, ast.For, ast.FormattedValue, ast.Return)
 """What uses the numbers without keeping them. Anything else could add some."""
 _METHODS = ("get", "items", "keys", "values", "copy")
-_PLACES = {
-    "ModelCheckpoint": "filepath", "CSVLogger": "filename", "BackupAndRestore": "backup_dir", "TensorBoard": "log_dir",
-}  # fmt: skip
-"""Where the callbacks of Keras save, by class: the attribute."""
+_NAMES_A_PATH = re.compile("path|(?<!pro)file|dir|folder")
+"""Names of a callback's attributes whose texts are paths."""
+_SAVE = {"ModelCheckpoint", "CSVLogger", "BackupAndRestore", "TensorBoard"}
 _SETS_RATE = {"ReduceLROnPlateau", "LearningRateScheduler"}
 
 
@@ -51,15 +51,30 @@ def _classes(callback: Any) -> Set[str]:
     return {kind.__name__ for kind in type(callback).__mro__}
 
 
+def _paths(callback: Any) -> Iterator[Tuple[str, Union[str, "os.PathLike[str]"]]]:
+    """Its attributes that are paths."""
+    for name, value in vars(callback).items():
+        if _NAMES_A_PATH.search(name) and isinstance(value, (str, os.PathLike)) and str(value):
+            yield name, value
+
+
+def other_place(callbacks: Sequence[Any], folder: Path) -> Optional[str]:
+    """The first path that a callback has outside the folder, where it would write over the user's files."""
+    for callback in callbacks:
+        for name, value in _paths(callback):
+            place = Path(value).resolve()
+            if folder.resolve() not in (place, *place.parents):
+                return f"{type(callback).__name__}.{name} is {str(value)!r}"
+    return None
+
+
 def unwritable(callback: Any) -> Optional[str]:
-    """The folder in which it saves, or the nearest one that exists, if this user cannot write there."""
-    for kind in _classes(callback) & _PLACES.keys():
-        path = getattr(callback, _PLACES[kind], None)
-        if isinstance(path, (str, os.PathLike)) and "://" not in str(path):
-            whole = Path(path).absolute()
-            folder = next((one for one in (whole, *whole.parents) if one.is_dir()), None)
-            if folder and not os.access(folder, os.W_OK):
-                return str(folder)
+    """The folder in which one of Keras saves, or the nearest one that exists, if this user cannot write there."""
+    for _, value in _paths(callback) if _SAVE & _classes(callback) else ():
+        place = Path(value).absolute()
+        folder = next((one for one in (place, *place.parents) if one.is_dir()), None)
+        if folder and "://" not in str(value) and not os.access(folder, os.W_OK):
+            return str(folder)
     return None
 
 

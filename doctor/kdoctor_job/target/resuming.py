@@ -27,6 +27,7 @@ from typing import Any, List, Optional, Tuple
 
 import h5py
 
+from kdoctor_job.target.callbacks import other_place
 from kdoctor_job.target.data import Data
 from kdoctor_job.target.fitting import PART, FitArguments
 from kdoctor_job.target.parts import PartError, as_model, call, describe, find, keras_of, takes
@@ -42,7 +43,6 @@ from kdoctor_job.target.watching import (
     Watch,
     around,
     numbers_of,
-    other_place,
     read,
     write,
 )

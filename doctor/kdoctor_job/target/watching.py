@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
-import re
 import signal
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import numpy as np
 
@@ -23,8 +22,6 @@ BETWEEN_SAVES, IN_A_SAVE = "killed", "torn"
 """The two kinds of end, and the names of their processes."""
 LOADABLE = (".keras", ".h5")
 _MOST_KEPT = 3
-_NAMES_A_PATH = re.compile("path|file|dir|folder")
-"""Names of a callback's attributes whose texts are paths."""
 _SAVING_S = 10.0
 """Seconds at most for a thread in which a callback saves: the job is looked at before it trains on."""
 
@@ -145,18 +142,6 @@ class Watch:
         place.with_suffix(".part").replace(place)
         for old in sorted(self._kept.iterdir())[:-_MOST_KEPT]:
             old.unlink()
-
-
-def other_place(callbacks: Sequence[Any], folder: Path) -> Optional[str]:
-    """The first path that a callback has outside the folder, where it would write over the user's files."""
-    for callback in callbacks:
-        for name, value in vars(callback).items():
-            if not _NAMES_A_PATH.search(name) or not isinstance(value, (str, os.PathLike)) or not str(value):
-                continue
-            place = Path(value).resolve()
-            if folder.resolve() not in (place, *place.parents):
-                return f"{type(callback).__name__}.{name} is {str(value)!r}"
-    return None
 
 
 def kinds_of(place: Path, seen: Dict[Path, Tuple[int, int]]) -> List[str]:

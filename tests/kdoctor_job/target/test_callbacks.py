@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from kdoctor_job.target.callbacks import numbers_read, unwritable, why_it_raises
+from kdoctor_job.target.callbacks import numbers_read, other_place, unwritable, why_it_raises
 
 
 class Base:
@@ -56,6 +57,26 @@ def test_numbers_are_those_that_the_code_cannot_do_without() -> None:
     assert numbers_read(Base()) is None
 
 
+@pytest.mark.parametrize(
+    ("attributes", "found"),
+    [
+        ({"filepath": "FOLDER/{epoch}.keras", "monitor": "val_loss", "save_freq": "epoch", "options": None}, None),
+        ({"_backup_dir": Path("FOLDER"), "file_flags": ""}, None),
+        ({"filename": "log.csv"}, "SimpleNamespace.filename is 'log.csv'"),
+        ({"filepath": "FOLDER/../run7/{epoch}.keras"}, "SimpleNamespace.filepath is 'FOLDER/../run7/{epoch}.keras'"),
+        ({"profile_batch": "10,20", "log_dir": Path("/data/logs")}, "SimpleNamespace.log_dir is '/data/logs'"),
+        ({"save_folder": "FOLDER2"}, "SimpleNamespace.save_folder is 'FOLDER2'"),
+    ],
+)
+def test_paths_outside_the_folder_are_found(attributes: dict[str, Any], found: str | None, tmp_path: Path) -> None:
+    placed = {
+        name: type(value)(str(value).replace("FOLDER", str(tmp_path / "job"))) if value else value
+        for name, value in attributes.items()
+    }
+    wanted = found and found.replace("FOLDER", str(tmp_path / "job"))
+    assert other_place([SimpleNamespace(), SimpleNamespace(**placed)], tmp_path / "job") == wanted
+
+
 def saving(kind: str, **places: Any) -> Any:
     """A callback of a class that derives from one of Keras."""
     made = type("Own", (type(kind, (), {}),), {})()
@@ -69,7 +90,7 @@ def test_folder_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pyt
     logs.mkdir()
     saves = [
         saving("ModelCheckpoint", filepath="new/{epoch:02d}/best.keras"), saving("TensorBoard", log_dir=logs),
-        saving("CSVLogger", filename="log.csv"), saving("BackupAndRestore", backup_dir=f"{tmp_path}/backup"),
+        saving("CSVLogger", filename="log.csv"), saving("BackupAndRestore", _backup_dir=f"{tmp_path}/backup"),
     ]  # fmt: skip
     assert [unwritable(one) for one in saves] == [None] * 4
     refused = {str(tmp_path), str(logs)}

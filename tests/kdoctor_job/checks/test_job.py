@@ -29,12 +29,12 @@ from kdoctor_job.facts import (
     JobModel,
     JobOption,
     JobProblem,
-    JobRestore,
     JobRun,
     JobStep,
     JobTraining,
 )
 from kdoctor_job.own_model import OWN_MODEL
+from kdoctor_job.restore_facts import JobRestore
 
 CHECKS = {name: check for name, check in ALL.items() if check.scenario == OWN_MODEL}
 

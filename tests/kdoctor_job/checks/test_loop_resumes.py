@@ -6,7 +6,7 @@ from helpers.facts import smoke_case, smoke_run
 from helpers.rows import fails, passes, table, unknown
 from kdoctor.facts import SmokeRun
 from kdoctor.model import Severity
-from kdoctor_job.facts import JobGoingOn, JobLoop
+from kdoctor_job.restore_facts import JobGoingOn, JobLoop
 
 WELL = JobGoingOn(after=6)
 

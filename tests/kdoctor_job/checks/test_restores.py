@@ -7,7 +7,7 @@ from helpers.kdoctor_job.restored import GOOD
 from helpers.rows import fails, passes, skips, table, unknown
 from kdoctor.facts import KernelLog, KernelLogEvent, SmokeRun
 from kdoctor.model import Severity
-from kdoctor_job.facts import JobRestore
+from kdoctor_job.restore_facts import JobRestore
 
 
 def restored(replicas: int = 8, **changes: Any) -> SmokeRun:

@@ -22,9 +22,10 @@ from kdoctor_checks._causes import NO_GPU, of_import
 from kdoctor_checks._versions import MOST_CHARACTERS
 from kdoctor_checks.smoke._cases import in_phase
 from kdoctor_checks.smoke._judging import unknown
-from kdoctor_job.facts import JobData, JobLoop, JobModel, JobRestore, JobRun, JobStep, JobTraining
+from kdoctor_job.facts import JobData, JobModel, JobRun, JobStep, JobTraining
 from kdoctor_job.own_loop import LOOP
 from kdoctor_job.own_model import OWN_MODEL, RESTORE
+from kdoctor_job.restore_facts import JobLoop, JobRestore
 
 _CASE = "own-model"
 _NO_SPACE = tuple(map(os.strerror, (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)))

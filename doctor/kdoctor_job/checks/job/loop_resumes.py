@@ -6,8 +6,8 @@ from kdoctor.model import Evidence, Outcome, Severity
 from kdoctor.text.lists import counted
 from kdoctor_checks.smoke._judging import finding, unknown
 from kdoctor_job.checks.job._user_model import headline, job_check, no_room, remedy_for
-from kdoctor_job.facts import JobGoingOn, JobLoop
 from kdoctor_job.own_loop import SCENARIO
+from kdoctor_job.restore_facts import JobGoingOn, JobLoop
 
 _LOOP, _HALF = "training loop", "half-written save"
 _SAME = "the numbers of the run that was not killed"

@@ -5,7 +5,7 @@ from kdoctor.model import Evidence, Outcome, Severity
 from kdoctor.text.lists import counted, some
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
 from kdoctor_job.checks.job._user_model import headline, job_check, no_room, remedy_for
-from kdoctor_job.facts import JobRestore
+from kdoctor_job.restore_facts import JobRestore
 
 _SAVED = "the saved model"
 _NO_FOLDER = (

@@ -4,7 +4,7 @@ from kdoctor.model import NotApplicable, Outcome, Severity
 from kdoctor.text.lists import counted, some
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
 from kdoctor_job.checks.job._user_model import headline, job_check
-from kdoctor_job.facts import JobRestore
+from kdoctor_job.restore_facts import JobRestore
 
 _POSITION, _RANDOM, _CALLBACKS = "position in the data", "random numbers", "the job's callbacks"
 _TO_POSITION = (

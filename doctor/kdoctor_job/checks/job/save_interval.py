@@ -8,7 +8,7 @@ from kdoctor.model import Evidence, NotApplicable, Outcome, Remedy, Severity
 from kdoctor_checks._kernel_log import is_failure
 from kdoctor_checks.smoke._judging import evidence, finding, unknown
 from kdoctor_job.checks.job._user_model import job_check
-from kdoctor_job.facts import JobRestore
+from kdoctor_job.restore_facts import JobRestore
 
 HOURS_PER_GPU = 50_700.0
 """Hours between two unexpected interruptions of one GPU: 419 in 54 days on 16,384 GPUs (arXiv 2407.21783, table 5)."""

@@ -94,8 +94,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {meant!r}?" if meant else ""
 
 
-def did_you_mean_file(path: Path, *endings: str) -> str:
-    """``; did you mean 'x'?`` for a file or folder that does not exist, by what is next to it; else where.
+def about_missing_file(path: Path, *endings: str) -> str:
+    """What to add to "no such file": ``; did you mean 'x'?`` by what is next to it, or where it was searched.
 
     The files of a folder share their endings, so only the part before it is compared: ``jbo.yaml`` is near
     ``job.yaml``, but ``a.yaml`` is not near ``b.yaml``. Of two with the same beginning, the more similar one counts.

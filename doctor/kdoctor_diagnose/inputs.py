@@ -14,7 +14,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from kdoctor.errors import UsageError, did_you_mean_file
+from kdoctor.errors import UsageError, about_missing_file
 from kdoctor.inputs import exists, expanded, is_folder, is_foreign, read_bounded, refuse_special
 from kdoctor.text.lists import counted
 from kdoctor.text.wrap import shorten
@@ -84,7 +84,7 @@ def logs_of(names: Sequence[str], stdin: BinaryIO) -> tuple[list[Log], list[str]
             if not exists(path):
                 is_message = " " in name
                 raise UsageError(
-                    f"{shorten(name, _LONGEST_NAME)}: no such file or folder{did_you_mean_file(path)}",
+                    f"{shorten(name, _LONGEST_NAME)}: no such file or folder{about_missing_file(path)}",
                     hint="To explain a message: kdoctor explain TEXT" if is_message else None,
                 )
             logs.append(_of_file(path, name))

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from pydantic import ValidationError
 
-from kdoctor.errors import UsageError, did_you_mean_file
+from kdoctor.errors import UsageError, about_missing_file
 from kdoctor.inputs import exists, is_folder
 from kdoctor.records import record
 from kdoctor.text.instants import parse_instant
@@ -121,7 +121,7 @@ def _contents(places: Iterable[str], stdin: BinaryIO, gathered: Gathered) -> Ite
             continue
         path = Path(place)
         if not exists(path):
-            raise UsageError(f"{place}: no such file or folder{did_you_mean_file(path)}")
+            raise UsageError(f"{place}: no such file or folder{about_missing_file(path)}")
         run = read_run(path)
         if run is not None:
             gathered.expected |= dict.fromkeys(run.nodes)

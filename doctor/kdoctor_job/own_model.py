@@ -10,7 +10,7 @@ from itertools import dropwhile
 from pathlib import Path
 
 from kdoctor.commands.shell import quoted
-from kdoctor.errors import UsageError, did_you_mean, did_you_mean_file
+from kdoctor.errors import UsageError, about_missing_file, did_you_mean
 from kdoctor.records import record
 from kdoctor.smoke.definition import define
 from kdoctor.smoke.scenario import AddedTraining
@@ -72,7 +72,7 @@ def existing(file: Path, shown: str = "") -> Path:
         UsageError: there is none.
     """
     if not file.is_file():
-        raise UsageError(f"{shown or file}: no such file{did_you_mean_file(Path(shown or file), '.py')}")
+        raise UsageError(f"{shown or file}: no such file{about_missing_file(Path(shown or file), '.py')}")
     return file
 
 

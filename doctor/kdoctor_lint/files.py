@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from kdoctor.errors import UsageError, did_you_mean_file
+from kdoctor.errors import UsageError, about_missing_file
 from kdoctor.inputs import is_foreign
 from kdoctor_lint.script import STDIN
 
@@ -46,7 +46,7 @@ def _mistake(path: str) -> str | None:
         return f"{path}: broken link to {file.readlink()}"
     if os.path.exists(path):  # noqa: PTH110 - it never raises
         return f"{path}: not a regular file; to read a pipe, use - and redirect it to stdin"
-    near = did_you_mean_file(file, *(_SUFFIXES if file.suffix else ()))
+    near = about_missing_file(file, *(_SUFFIXES if file.suffix else ()))
     return f"{path or repr(path)}: no such file or folder{near}"
 
 

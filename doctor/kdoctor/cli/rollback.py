@@ -20,7 +20,7 @@ from kdoctor.cli.deliver import show_report, wrote
 from kdoctor.cli.options import option
 from kdoctor.cli.stderr import show
 from kdoctor.commands.shell import quoted
-from kdoctor.errors import UsageError, did_you_mean, did_you_mean_file
+from kdoctor.errors import UsageError, about_missing_file, did_you_mean
 from kdoctor.facts import Facts, Target
 from kdoctor.history.last_passing import Series, last_passing
 from kdoctor.history.location import history_file
@@ -125,7 +125,7 @@ def _find_lock(
     missing = ""
     if to not in LAST_PASSING:
         if to and not os.path.lexists(to):
-            near = did_you_mean(to, LAST_PASSING[:1]) or did_you_mean_file(Path(to), ".yaml")
+            near = did_you_mean(to, LAST_PASSING[:1]) or about_missing_file(Path(to), ".yaml")
             hint = "Name the file of a lock, or last-passing for the last passing run of the history."
             raise UsageError(f"--to {to}: no such file{near}", hint=hint)
         place, lock = load_lock(checklist, Path(to) if to else None)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-from kdoctor.errors import UsageError, did_you_mean_file, is_exhausted
+from kdoctor.errors import UsageError, about_missing_file, is_exhausted
 from kdoctor.inputs import expanded
 from kdoctor.probes.process.child import Children, ChildrenEnded
 from kdoctor.probes.process.readers import TooManyRecordsError
@@ -188,10 +188,10 @@ def _from_option(option: str, environ: Mapping[str, str]) -> str:
         if found:
             return _absolute(Path(found))
         if not os.path.exists(path):  # noqa: PTH110 - it never raises
-            raise TargetError(f"--python {option}: not found on PATH or as a file{did_you_mean_file(path)}")
+            raise TargetError(f"--python {option}: not found on PATH or as a file{about_missing_file(path)}")
     if not os.path.exists(path):  # noqa: PTH110 - it never raises
         broken = " (broken link)" if os.path.islink(path) else ""  # noqa: PTH114 - it never raises
-        raise TargetError(f"--python {option}: no such file{broken or did_you_mean_file(path)}")
+        raise TargetError(f"--python {option}: no such file{broken or about_missing_file(path)}")
     return _absolute(path)
 
 

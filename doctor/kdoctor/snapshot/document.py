@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from kdoctor.documents import Document, adapter_of
-from kdoctor.errors import UsageError, did_you_mean_file
+from kdoctor.errors import UsageError, about_missing_file
 from kdoctor.facts import FactGroup, Facts, Unavailable
 from kdoctor.facts.plausible import plausible
 from kdoctor.inputs import read_bounded
@@ -110,7 +110,7 @@ def load(path: Path, groups: Groups) -> Snapshot:
     except IsADirectoryError as error:
         raise SnapshotError(f"{path}: is a directory, not a snapshot") from error
     except FileNotFoundError as error:
-        raise SnapshotError(f"{path}: no such file{did_you_mean_file(path)}") from error
+        raise SnapshotError(f"{path}: no such file{about_missing_file(path)}") from error
     except OSError as error:
         raise SnapshotError(f"{path}: {error.strerror or error}") from error
     except SnapshotError as error:

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from kdoctor.errors import did_you_mean_file
+from kdoctor.errors import about_missing_file
 from kdoctor.yamldoc.nodes import Mark, Node
 from kdoctor.yamldoc.problems import Problem
 
@@ -56,7 +56,7 @@ def read_file(path: FilePath, noun: str) -> bytes:
         with path.open("rb") as file:
             return _refuse_large(file.read(_LARGEST_BYTES + 1), noun)
     except FileNotFoundError as error:
-        raise YamlSourceError(f"no such file{did_you_mean_file(path, '.yaml', '.yml')}") from error
+        raise YamlSourceError(f"no such file{about_missing_file(path, '.yaml', '.yml')}") from error
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise YamlSourceError(f"cannot be read: {reason}") from error

@@ -33,7 +33,7 @@ def why_it_raises(callback: Any, model: Any, schedule: Optional[str]) -> Optiona
     """
     name = type(callback).__name__
     if schedule and _SETS_RATE & _classes(callback):
-        return f"{name} sets the learning rate, which {schedule} decides: it raises", "Use either of them."
+        return f"{name} sets the learning rate, which {schedule} decides: it raises", "Use one of them, not both."
     folder = unwritable(callback)
     if folder:
         return f"{name} saves in {folder}, which is not writable", "Make it writable for the job, or save elsewhere."

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from kdoctor.errors import UsageError, did_you_mean_file
+from kdoctor.errors import UsageError, about_missing_file
 from kdoctor.inputs import refuse_special
 from kdoctor.probes.kernel_lines import is_kernels
 from kdoctor_recordings.formats import (
@@ -118,7 +118,7 @@ def _read(path: Path) -> str:
     except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError) as error:
         raise UsageError(f"{path}: damaged compressed data: {error}") from error
     except FileNotFoundError as error:
-        raise UsageError(f"{path}: no such file{did_you_mean_file(path)}") from error
+        raise UsageError(f"{path}: no such file{about_missing_file(path)}") from error
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from error
     if len(data) > _MOST_BYTES:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from kdoctor.cli.conflicts import refuse_with
-from kdoctor.cli.lazy import ADVANCED
+from kdoctor.cli.help import ADVANCED
 from kdoctor.cli.options import EXAMINE, check_time_limit, option
 from kdoctor.errors import UsageError
 from kdoctor.smoke.scenario import AddedTraining

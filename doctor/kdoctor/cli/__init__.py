@@ -7,7 +7,8 @@ from typing import Annotated, Any, ClassVar
 
 import typer
 
-from kdoctor.cli.lazy import LazyCommand, LazyGroup, ask_for_all
+from kdoctor.cli.help import ask_for_all
+from kdoctor.cli.lazy import LazyCommand, LazyGroup
 from kdoctor.cli.refused import refused_by_typer
 from kdoctor.cli.stderr import (
     CommandInterrupted,
@@ -75,7 +76,7 @@ class _Commands(LazyGroup):
             "kdoctor.cli.rollback:rollback",
             "Print the commands that restore the last recorded state.",
             "Example: kdoctor rollback --fix-script rollback.sh && bash rollback.sh",
-            kind="kdoctor.cli.lazy:ChecklistCommand",
+            kind="kdoctor.cli.arguments:OptionsOnly",
             place="front",
         ),
         "history": LazyCommand("kdoctor.cli.history:app", "Show the runs on this machine, and what changed."),

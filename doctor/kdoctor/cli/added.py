@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import typer
 from typer.main import get_command
 
-from kdoctor.cli.lazy import ChecklistCommand
+from kdoctor.cli.arguments import OptionsOnly
 from kdoctor.facts import Facts
 from kdoctor.plugins.installed import load, offers
 from kdoctor.records import record
@@ -32,7 +32,7 @@ class Recording:
     read: Callable[[], Facts]
 
 
-class ExtensibleCommand(ChecklistCommand):
+class ExtensibleCommand(OptionsOnly):
     """A command whose options plugins extend."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -1,12 +1,10 @@
 """A command group that imports a command when it runs (click's documented pattern for lazy subcommands)."""
 
 import shlex
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property, partial
 from importlib.metadata import EntryPoint
-from itertools import takewhile
 from pkgutil import resolve_name
 from typing import Any, ClassVar, Literal
 
@@ -14,66 +12,11 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from kdoctor.cli.completion import complete_check
+from kdoctor.cli.arguments import FILES
+from kdoctor.cli.help import shown_plainly, with_example, without_types
 from kdoctor.cli.refused import named_like
-from kdoctor.commands.again import called_here
 from kdoctor.errors import UsageError, did_you_mean
 from kdoctor.plugins.installed import load, named, origin_of
-from kdoctor.text.lists import counted
-
-
-class ChecklistCommand(TyperCommand):
-    """A command that takes its checklist as an option."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments.
-
-        Raises:
-            UsageError: there is a positional argument. The hint shows it as ``--checklist``.
-        """
-        if ctx.resilient_parsing:  # a shell completes the command line
-            return super().parse_args(ctx, args)
-        options = [option for parameter in self.params for option in parameter.opts]
-        if [word.partition("=")[0] for word in args].count("--snapshot") > 1:
-            hint = "Import the files into one snapshot: kdoctor snapshot --import FILE FILE -o machine.json"
-            raise UsageError("--snapshot is given more than once", hint=hint)
-        for option, script, *words in (args[place:] for place in range(len(args) - 2)):
-            own = list(takewhile(lambda word: word.partition("=")[0] not in options, words[words[0] == "--" :]))
-            named = option in options and (option == "--model" or script.endswith((".py", ".ipynb")))
-            if named and own and script[:1] != "-" and not get_close_matches(own[0], options, 1, 0.85):
-                raise UsageError(f"unexpected argument {own[0]}", hint=_pass_on(option, script, own))
-        values, rest, _ = self.make_parser(ctx).parse_args(args=list(args))
-        without = [parameter.opts[0] for parameter in self.params if values.get(parameter.name) in options]
-        if without:
-            raise UsageError(f"{without[0]} requires a value, but an option follows it")
-        if rest and not values.get("help"):
-            before = args[: args.index(rest[0])][-2:-1]
-            repeated = [option for parameter in self.params if parameter.multiple for option in parameter.opts]
-            hint = ""
-            if {*before} & {*repeated}:
-                hint = f"Repeat the option: {before[0]} {shlex.quote(rest[0])}"
-            elif rest[0].startswith("-"):  # after --
-                hint = _pass_on("--model", str(values["model"]), rest) if values.get("model") else ""
-            elif not values.get("checklist"):
-                does, option = _meaning(rest[0], options)
-                hint = f"To {does}: {ctx.command_path} {option} {shlex.quote(rest[0])}"
-            raise UsageError(f"unexpected argument {' '.join(rest)}", hint=hint or None)
-        return super().parse_args(ctx, args)
-
-
-def _pass_on(option: str, script: str, words: Sequence[str]) -> str:
-    """How to give a job its arguments."""
-    return f"To pass it to {script}, quote both: {option} {shlex.quote(shlex.join([script, *words]))}"
-
-
-def _meaning(word: str, options: Collection[str]) -> tuple[str, str]:
-    """What a word without an option may be meant to do, and the option for it."""
-    if word.endswith((".py", ".ipynb")) and "--model" in options:
-        return "examine a job", "--model"
-    if "--select" in options and word in complete_check(word):
-        return "run only those checks", "--select"
-    return "name a checklist", "--checklist"
-
 
 Place = Literal["front", "more", "hidden"]
 
@@ -105,80 +48,12 @@ class LazyCommand:
             app = typer.Typer(add_completion=False)
             app.command(name, epilog=self.epilog, cls=resolve_name(self.kind))(found)
             found = app
-        return _without_types(get_command(found))
+        return without_types(get_command(found))
 
     def placeholder(self, name: str, *, is_long: bool) -> Any:
         """What the list of commands shows of it, in a long list apart from those that most people need."""
         panel = "More" if is_long and self.place == "more" else None
         return TyperCommand(name, help=self.help, rich_help_panel=panel, hidden=self.place == "hidden")
-
-
-def _with_example(command: Any, shown: Callable[..., None], ctx: Any, formatter: Any) -> None:
-    """The help, whose example is one line as it can be pasted here: rich wraps it."""
-    command.epilog, example = None, command.epilog
-    shown(ctx, formatter)
-    command.epilog = example
-    typer.echo(f" {called_here(example or '')}")
-
-
-def _without_types(command: Any) -> Any:
-    """The command, and those below it, whose help shows no Python types and wraps each paragraph."""
-    asked = command.get_params
-    command.format_help = partial(_with_example, command, command.format_help)
-    command.help = "\n\n".join(" ".join(part.split()) for part in (command.help or "").split("\n\n"))
-
-    def get_params(ctx: Any) -> Any:
-        return _plain(asked(ctx), ctx)
-
-    command.get_params = get_params
-    for member in getattr(command, "commands", {}).values():
-        _without_types(member)
-    return command
-
-
-ADVANCED = "Advanced"
-"""The panel of the options that few need. A long help shows it only with ``--help-all``."""
-_MANY = 16
-"""Options of a help that is not long."""
-_shows_all = [False]
-
-
-def ask_for_all(arguments: Sequence[str]) -> list[str]:
-    """The arguments, of which ``--help-all`` is a ``--help`` that shows every option."""
-    _shows_all[0] = "--help-all" in arguments
-    return ["--help" if argument == "--help-all" else argument for argument in arguments]
-
-
-_TYPES = {"str": "TEXT", "path": "PATH", "int": "N", "float": "SECONDS"}
-
-
-def _type_shown(param: Any, ctx: Any) -> str | None:
-    """The type of a value without Python's names: ``N`` for ``<int range>``. An argument's name says it."""
-    shown = str(param.display_type(ctx)).strip("<>").removeprefix("list[").removesuffix("]").removesuffix(" range")
-    is_named = param.param_type_name == "argument" and "|" not in shown
-    return None if is_named else _TYPES.get(shown.lower(), shown)
-
-
-def _plain(params: Iterable[Any], ctx: Any) -> list[Any]:
-    """The parameters as the help shows them: flags have no type, and a long list leaves out what few need.
-
-    A shell completes them all.
-    """
-    found, shows_all = list(params), _shows_all[0] or ctx.resilient_parsing
-    rare = [param for param in found if getattr(param, "rich_help_panel", None) == ADVANCED]
-    is_long = len(found) > _MANY
-    for param in found:
-        if getattr(param, "is_flag", False) or getattr(param, "count", False):
-            param.metavar = ""
-        elif param.metavar is None or param.param_type_name == "argument":
-            param.display_type_rich = partial(_type_shown, param)
-        if param.name in ("install_completion", "show_completion"):
-            param.hidden = True  # docs/getting-started.md has them
-        if param in rare:
-            param.hidden = is_long and not shows_all
-        if param.name == "help" and is_long and rare and not shows_all:
-            param.help = f"Show this message and exit. {counted(len(rare), 'more option')}: --help-all"
-    return found
 
 
 class LazyGroup(TyperGroup):
@@ -191,7 +66,7 @@ class LazyGroup(TyperGroup):
     def __init__(self, **attrs: Any) -> None:
         super().__init__(**attrs)
         # Placeholders with the help text. resolve_command imports the command itself.
-        self.format_help = partial(_with_example, self, super().format_help)  # type: ignore[method-assign]
+        self.format_help = partial(with_example, self, super().format_help)  # type: ignore[method-assign]
         self.commands = {
             name: command.placeholder(name, is_long=self.extensible) for name, command in self.lazy_commands.items()
         }
@@ -203,7 +78,7 @@ class LazyGroup(TyperGroup):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Its options; the help shows no types of flags."""
-        return _plain(super().get_params(ctx), ctx)
+        return shown_plainly(super().get_params(ctx), ctx)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """What the list of commands shows of a command; None for an unknown one."""
@@ -216,7 +91,7 @@ class LazyGroup(TyperGroup):
         """The command to run and its arguments."""
         name, *rest = args
         if self.get_command(ctx, name) is None:
-            if not self.extensible or not name.endswith((".py", ".ipynb", ".yaml", ".yml")):
+            if not self.extensible or not name.endswith(FILES):
                 raise self._unknown(ctx, name)
             name, rest = "check", args  # which says with which option it takes such a file
         command = self.lazy_commands.get(name) or self._added[name]

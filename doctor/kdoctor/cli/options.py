@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from kdoctor.cli.completion import beginning_with, complete_check, complete_checklist, complete_scenario
-from kdoctor.cli.lazy import ADVANCED
+from kdoctor.cli.help import ADVANCED
 from kdoctor.smoke.scenario import Strategy
 
 EXAMINE, EXPECT, OUTPUT = "What to examine", "What to expect", "Output"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Iterator, Optional, Sequence, Set, Tuple, Union
 
 from kdoctor_job.target.parts import describe, is_own_class, keras_of
+from kdoctor_job.target.summaries import why_none
 
 _HOOK, _LOGS = "on_epoch_end", 2
 _READS = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.If, ast.IfExp, ast.For, ast.FormattedValue, ast.Return)
@@ -34,6 +35,9 @@ def why_it_raises(callback: Any, model: Any, schedule: Optional[str]) -> Optiona
     name = type(callback).__name__
     if schedule and _SETS_RATE & _classes(callback):
         return f"{name} sets the learning rate, which {schedule} decides: it raises", "Use one of them, not both."
+    missing = why_none() if "TensorBoard" in _classes(callback) else None
+    if missing:
+        return f"{name} writes summaries, but {missing[0]}", missing[1]
     folder = unwritable(callback)
     if folder:
         return f"{name} saves in {folder}, which is not writable", "Make it writable for the job, or save elsewhere."

@@ -27,6 +27,7 @@ from kdoctor_job.target.model import is_compiled
 from kdoctor_job.target.notebook import run_notebook
 from kdoctor_job.target.other_fits import other_fits
 from kdoctor_job.target.parts import PartError, call, describe, keras_of
+from kdoctor_job.target.summaries import refuse_writers
 from kdoctor_target.runner.case import NotHere
 
 PART = "script"
@@ -164,6 +165,7 @@ def until_fit(
     if stay is not None:
         go_on = stay
         fits.stop = lambda begins: go_on(functools.partial(found, begins))
+    refuse_writers(PART)
     try:
         with changes:
             changes.enter_context(contextlib.redirect_stderr(heard))

@@ -49,6 +49,14 @@ class OwnStrategy:
     visible: Optional[List[str]] = None
     """The GPUs that the job makes visible; None for all."""
 
+    def communicate(self, cross_device_ops: Any = None) -> None:
+        """Add up gradients in the way that the job's strategy gets. Without GPUs there is no NCCL."""
+        of_gpus = isinstance(cross_device_ops, tf.distribute.NcclAllReduce)
+        if of_gpus and "GPU" not in self.replicas.extended.worker_devices[0]:
+            cross_device_ops = tf.distribute.ReductionToOneDevice()
+        extended = self.replicas.extended
+        extended._cross_device_ops = cross_device_ops or extended._collective_ops  # noqa: SLF001 - no public one
+
     def current(self) -> Any:
         """The strategy of the examination, or the default one in a thread that trains on one device."""
         return tf.distribute.get_strategy() if getattr(_THREAD, "alone", False) else self.replicas
@@ -127,13 +135,15 @@ def _replace(name: str, own: OwnStrategy, **attributes: Callable[[], Any]) -> No
 
     replacement = Replacement()
 
-    def make(cls: Any, devices: Any = None, *_: Any, **named: Any) -> Any:
+    def make(cls: Any, devices: Any = None, *more: Any, **named: Any) -> Any:
         if is_own_class(cls):
             raise NotHere(f"the job defines its strategy ({cls.__name__}), and only those of TensorFlow are examined")
         own.start(devices)
         own.made = name
         if "cluster_resolver" in attributes:
             own.workers = workers_of(devices or named.get("cluster_resolver") or _resolver())
+        else:
+            own.communicate(*more, **named)
         return replacement
 
     getattr(tf.distribute, name).__new__ = make  # Python does not call __init__ for an object of another class

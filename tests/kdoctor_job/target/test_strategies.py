@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -81,3 +82,23 @@ def test_device_that_does_not_exist_is_named(
         return
     with pytest.raises(PartError, match=f"waits for {absent}, which TensorFlow does not list"):
         own.start(devices)
+
+
+@cases(
+    ("CPU", None, "Collective"),
+    ("CPU", "HierarchicalCopyAllReduce", "HierarchicalCopyAllReduce"),
+    ("CPU", "NcclAllReduce", "ReductionToOneDevice"),
+    ("GPU", "NcclAllReduce", "NcclAllReduce"),
+)
+def test_gradients_are_added_up_as_the_job_asks(kind: str, asked: str | None, used: str) -> None:
+    import tensorflow as tf
+
+    from kdoctor_job.target.strategies import OwnStrategy
+
+    collective = type("Collective", (), {})()
+    extended = SimpleNamespace(worker_devices=[f"/device:{kind}:0"], _collective_ops=collective)
+    own = OwnStrategy(replicas=SimpleNamespace(extended=extended))
+    own.communicate(getattr(tf.distribute, asked)() if asked else None)
+    assert type(extended._cross_device_ops).__name__ == used
+    with pytest.raises(TypeError):
+        own.communicate(no_such_argument=1)  # type: ignore[call-arg]

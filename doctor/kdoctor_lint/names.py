@@ -6,20 +6,16 @@ from collections.abc import Mapping
 from enum import Enum
 from functools import lru_cache
 
+_OF_KERAS = (
+    "tensorflow.python.keras", "tensorflow._api.v2.v2.keras", "tensorflow.keras", "tensorflow.compat.v1.keras",
+    "tf_keras", "keras.api._v2.keras", "keras.api", "keras.src",
+)  # fmt: skip
 _PREFIXES = (
     ("tensorflow.compat.v2", "tensorflow"),
-    ("tensorflow.python.keras", "keras"),
-    ("tensorflow._api.v2.v2.keras", "keras"),
-    ("tensorflow.keras", "keras"),
-    ("tf_keras", "keras"),
-    ("keras.api._v2.keras", "keras"),
-    ("keras.api", "keras"),
-    ("keras.src", "keras"),
+    *((name, "keras") for name in _OF_KERAS),
     ("tensorflow.optimizers", "keras.optimizers"),
     ("tensorflow.metrics", "keras.metrics"),
 )
-
-
 _PASSED_ON = re.compile(r"(?!keras\.)\w[\w.]*\.(keras\.(Model|Sequential|Input|(layers|optimizers|models)\.(\w+)))")
 """A name of Keras that another library passes on."""
 

@@ -10,7 +10,9 @@ _STYLE = re.compile(r"\x1b\[[0-9;]*m")
 _OBJECT = re.compile(r"<(?:\w+\.)*(\w+) object at 0x[0-9a-f]+>")
 _NODE = re.compile(r"\{\{function_node \S+\}\} ?")
 _LINE_CHARACTERS = 300
-_HEADLINES = ("Exception encountered when calling", "Graph execution error:", "Detected at node", 'File "')
+_HEADLINES = (
+    "Exception encountered when calling", "Graph execution error:", "Detected at node", "<stack traces", 'File "',
+)  # fmt: skip
 _FRAME = re.compile(r'^\s*File "(?P<path>[^"]+)", line (?P<line>\d+) in (?P<name>.+)$', re.MULTILINE)
 _KDOCTOR = re.compile(r"/kdoctor(_\w+)?/|^<string>$")
 _PYTHON = re.compile(r"/python\d[\d.]*/(?!(site|dist)-packages/)|^<frozen ")

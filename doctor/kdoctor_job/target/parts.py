@@ -25,6 +25,7 @@ _HEADLINES = (
     "Error when deserializing class",
     "Graph execution error",
     "Detected at node",
+    "<stack traces unavailable>",
     'File "',
 )
 _COUNTED = re.compile(r"^\d+ root error\(s\) found\.?$|^\(\d+\)\s*[A-Z_]+:\s*")

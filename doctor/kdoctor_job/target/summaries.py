@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import functools
+import linecache
+import re
+import traceback
 from importlib.util import find_spec
 from typing import Any, Optional, Tuple
 
 from kdoctor_job.target.parts import PartError, describe
 
 _FIX = "Install it where the job runs: python -m pip install tensorboard. Or write no summaries."
+_CALLS = re.compile(r"\bsummary\.(?:audio|histogram|image|scalar|text)\(")
+"""The functions of that package. The others, such as tf.summary.write, are TensorFlow's."""
 
 
 def why_none() -> Optional[Tuple[str, str]]:
@@ -24,7 +29,7 @@ def why_none() -> Optional[Tuple[str, str]]:
 
 
 def refuse_writers(part: str) -> None:
-    """From now on, raise where the job makes a writer of summaries that cannot be written.
+    """From now on, raise where code that calls these functions makes a writer of summaries, and none can be written.
 
     Its first summary is often written after the steps that run here.
     """
@@ -34,7 +39,8 @@ def refuse_writers(part: str) -> None:
 
     @functools.wraps(make)
     def checked(*arguments: Any, **named: Any) -> Any:
-        found = why_none()
+        files = {frame.filename for frame in traceback.extract_stack()[:-1]}
+        found = why_none() if any(_CALLS.search("".join(linecache.getlines(file))) for file in files) else None
         if found:
             raise PartError(part, f"it writes summaries, but {found[0]}", found[1])
         return make(*arguments, **named)

@@ -17,8 +17,8 @@ from kdoctor_lint.names import Kind, kind_of
 from kdoctor_lint.removed import REMOVED, Removed, removed_in
 
 _KERAS_ONLY = frozenset({
-    "evaluate_generator", "experimental_make_numpy_dataset", "experimental_run", "experimental_run_v2", "fit_generator",
-    "get_gradients", "make_dataset_iterator", "make_input_fn_iterator", "predict_classes", "predict_generator",
+    "evaluate_generator", "experimental_make_numpy_dataset", "experimental_run_v2", "fit_generator", "get_gradients",
+    "predict_classes", "predict_generator",
 })  # fmt: skip
 """Methods that only Keras and TensorFlow have, so the receiver may be unknown."""
 _METRIC = re.compile(r"loss|acc|metric|auc|iou|precision|recall|f1", re.IGNORECASE)

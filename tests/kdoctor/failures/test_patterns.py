@@ -3,6 +3,8 @@
 import re
 import time
 
+import pytest
+
 from helpers.cases import cases
 from helpers.patterns import problems_of
 from kdoctor.failures.known import load_failures
@@ -75,3 +77,13 @@ def test_named_parts_are_found() -> None:
 
 def test_tokens_cover_the_pattern() -> None:
     assert ["".join(text for _, text in tokens(pattern)) for pattern in PATTERNS] == PATTERNS
+
+
+@pytest.mark.tensorflow
+def test_names_of_tensorflow_1_are_those_that_only_its_compatibility_module_has() -> None:
+    import tensorflow as tf
+
+    pattern = load_failures().by_id["tf1_script"].messages[0]
+    listed = set(pattern.rpartition("(?:")[2].rstrip(")'").split("|"))
+    only_in_v1 = {name for name in dir(tf.compat.v1) if not name.startswith("_")} - set(dir(tf))
+    assert listed == only_in_v1 | {"contrib", "estimator"}

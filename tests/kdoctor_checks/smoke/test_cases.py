@@ -30,7 +30,7 @@ def test_phases_have_their_preposition(phase: str | None, text: str) -> None:
     ("\n \n", "no message"),
     ("first\nsecond", "first"),
     ("Exception encountered when calling X.\n\nthe cause\nmore", "the cause"),
-    ("Graph execution error:\nDetected at node Y\nthe cause", "the cause"),
+    ("Graph execution error:\nDetected at node Y\n<stack traces unavailable>\nthe cause", "the cause"),
     ("Graph execution error:", "Graph execution error:"),  # nothing else is known
     ("in user code:\n  File a\n  ValueError: the end", "ValueError: the end"),
     ("got {\n 'a': 1\n}", "got { ... }"),

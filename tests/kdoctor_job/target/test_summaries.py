@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import runpy
 import sys
+from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 
@@ -19,17 +20,22 @@ class TensorBoard:
     """As the callback of Keras is called."""
 
 
-def test_summaries_need_the_package_of_tensorboard(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+def test_summaries_need_the_package_of_tensorboard(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     import tensorflow as tf
 
+    writes, others = tmp_path / "writes.py", tmp_path / "others.py"
+    for file, function in ((writes, "scalar"), (others, "write")):
+        made = f"import tensorflow as tf\ntf.summary.create_file_writer({str(tmp_path)!r})\n"
+        file.write_text(f"{made}def log(loss):\n    tf.summary.{function}('loss', loss)\n")
     monkeypatch.setattr(tf.summary, "create_file_writer", tf.summary.create_file_writer)
     refuse_writers("script")
     monkeypatch.setitem(sys.modules, "tensorboard.summary.v2", None)
     found = why_it_raises(TensorBoard(), None, None)
     assert found is not None
     assert "pip install tensorboard" in found[1]
+    runpy.run_path(str(others))
     with pytest.raises(PartError):
-        tf.summary.create_file_writer(str(tmp_path))
+        runpy.run_path(str(writes))
 
     written = ModuleType("tensorboard.summary.v2")
     vars(written)["scalar"] = lambda **_: None
@@ -37,4 +43,4 @@ def test_summaries_need_the_package_of_tensorboard(monkeypatch: pytest.MonkeyPat
         monkeypatch.setitem(sys.modules, name, ModuleType(name))
     monkeypatch.setitem(sys.modules, written.__name__, written)
     assert why_it_raises(TensorBoard(), None, None) is None
-    assert tf.summary.create_file_writer(str(tmp_path)) is not None
+    runpy.run_path(str(writes))

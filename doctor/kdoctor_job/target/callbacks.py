@@ -11,7 +11,8 @@ import textwrap
 from pathlib import Path
 from typing import Any, Iterator, Optional, Sequence, Set, Tuple, Union
 
-from kdoctor_job.target.parts import describe, is_own_class, keras_of
+from kdoctor_job.target.parts import is_own_class
+from kdoctor_job.target.saves import why_not_serialized
 from kdoctor_job.target.summaries import why_none
 
 _HOOK, _LOGS = "on_epoch_end", 2
@@ -43,11 +44,10 @@ def why_it_raises(callback: Any, model: Any, schedule: Optional[str]) -> Optiona
         return f"{name} saves in {folder}, which is not writable", "Make it writable for the job, or save elsewhere."
     whole = "ModelCheckpoint" in _classes(callback) and not callback.save_weights_only
     if whole and str(callback.filepath).endswith(".keras"):
-        try:
-            keras_of(model).saving.serialize_keras_object(model)
-        except Exception as error:
+        why = why_not_serialized(model)
+        if why:
             fix = "Give that class a get_config with the arguments of its __init__, or save weights only."
-            return f"{name} cannot save the model: {describe(error)}", fix
+            return f"{name} cannot save the model: {why}", fix
     return None
 
 

@@ -6,7 +6,6 @@ import contextlib
 import functools
 import importlib.util
 import inspect
-import itertools
 import linecache
 import os
 import re
@@ -27,6 +26,7 @@ from kdoctor_job.target.model import is_compiled
 from kdoctor_job.target.notebook import run_notebook
 from kdoctor_job.target.other_fits import other_fits
 from kdoctor_job.target.parts import PartError, call, describe, keras_of
+from kdoctor_job.target.saves import why_unsaved
 from kdoctor_job.target.summaries import refuse_writers
 from kdoctor_target.runner.case import NotHere
 
@@ -40,6 +40,7 @@ _LOOPS = {
 _NAME_IT = "Name a script or module and its arguments without a launcher (torchrun): --model 'train.py --lr 1'."
 _GIVE_ARGUMENTS = "Give it the arguments that it needs, as in --model '{} --batch 64'."
 _COMPILE = "Call model.compile(...) in strategy.scope() before fit: fit raises an error without it."
+_SAVE_OTHERWISE = "Change that call before the job: it would end without its model."
 _USAGE = 2
 """The exit status of parsers of arguments."""
 _ERROR = re.compile(r"^.{0,80}?\berror: ", re.IGNORECASE)
@@ -58,15 +59,17 @@ class TrainingBegins(BaseException):
         model: Any = None,
         arguments: Dict[str, Any] | None = None,
         call: str = "",
-        place: Tuple[str, int] = ("", 0),
+        caller: types.FrameType | None = None,
     ) -> None:
         super().__init__(f"it calls {call or 'fit'}")
         self.model = model
         self.arguments = arguments or {}
         self.call = call
         """What it calls in place of ``fit``."""
-        self.place = place
+        self.place = (caller.f_code.co_filename, caller.f_lineno) if caller else ("", 0)
         """The file and the line where it calls ``fit``."""
+        self.values = {**caller.f_globals, **caller.f_locals} if caller else {}
+        """What names mean there."""
 
 
 class OnOneDevice(NotHere):
@@ -157,10 +160,9 @@ def until_fit(
 
     def found(begins: TrainingBegins) -> Found:
         changes.close()
-        file, line = begins.place
-        names = fits.cells if file in fits.cells else [file]
-        others = _others(names, names.index(file), line, after=number > 1)
-        return (*_given(begins, words[0]), {"number": number, "place": f"{Path(file).name}:{line}", "others": others})
+        model, data, given = _given(begins, words[0])
+        names = fits.cells if begins.place[0] in fits.cells else [begins.place[0]]
+        return model, data, given, {"number": number, **_rest(begins, names, model, after=number > 1)}
 
     if stay is not None:
         go_on = stay
@@ -194,20 +196,29 @@ def until_fit(
     raise NotHere(ended + ": name two of its functions with --model and --data" * functions)
 
 
-def _others(names: List[str], index: int, line: int, *, after: bool) -> List[str]:
-    """Where a file, or the cells of a notebook, have other calls of ``fit`` than this line of the one with the index.
+def _rest(begins: TrainingBegins, names: List[str], model: Any, *, after: bool) -> Dict[str, Any]:
+    """Where a script trains, and where a file, or its cells, have other calls of ``fit``.
 
     Args:
+        begins: where the script ends.
         names: of the file, or of the cells in their order.
-        index: of that with the call.
-        line: of the call, from 1.
-        after: only those after it.
+        model: that it trains.
+        after: whether only later calls count.
+
+    Raises:
+        PartError: what follows does not save the model.
     """
-    texts = [linecache.getlines(name) for name in names]
-    places = [f"{Path(name).name}:{line}" for name, lines in zip(names, texts) for line in range(1, len(lines) + 1)]
-    here = sum(map(len, texts[:index])) + line
-    found = other_fits("".join(itertools.chain(*texts)).encode(), here)
-    return [places[other - 1] for other in found if other > here or not after]
+    texts = [
+        (f"{Path(name).name}:{line}", text) for name in names for line, text in enumerate(linecache.getlines(name), 1)
+    ]
+    places, source = [place for place, _ in texts], "".join(text for _, text in texts)
+    place = f"{Path(begins.place[0]).name}:{begins.place[1]}"
+    here = places.index(place) + 1 if place in places else 0
+    unsaved = why_unsaved(model, source, here, begins.values)
+    if unsaved:
+        raise PartError(PART, f"{unsaved[0]} ({places[unsaved[1] - 1]})", _SAVE_OTHERWISE)
+    found = other_fits(source.encode(), here)
+    return {"place": place, "others": [places[other - 1] for other in found if other > here or not after]}
 
 
 def _given(reached: TrainingBegins, script: str) -> Tuple[Any, Any, Dict[str, Any]]:
@@ -433,4 +444,4 @@ def _stop_fit(model: Any, fit: Any, fits: Fits, *arguments: Any, **named: Any) -
         return fits.one_step(fit, given, names)
     caller = sys._getframe(1)  # noqa: SLF001 - a documented function
     given = {name: value for name, value in given.items() if name not in _SETTINGS}
-    return fits.stop(TrainingBegins(model, given, place=(caller.f_code.co_filename, caller.f_lineno)))
+    return fits.stop(TrainingBegins(model, given, caller=caller))

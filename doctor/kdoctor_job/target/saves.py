@@ -1,0 +1,101 @@
+"""How a script saves its model after ``fit``, which does not return here: each call is tried with a small model."""
+
+from __future__ import annotations
+
+import ast
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple
+
+from kdoctor_job.target.parts import describe, keras_of
+
+_METHODS = ("save", "save_weights")
+_MAY_NOT_RUN = (ast.If, ast.Try, ast.Match) if hasattr(ast, "Match") else (ast.If, ast.Try)
+_LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def why_unsaved(model: Any, source: str, line: int, values: Mapping[str, Any]) -> Optional[Tuple[str, int]]:
+    """Why a call after ``fit`` will not save the model, and the line of that call; None if that is not known.
+
+    A call counts if it certainly runs, is of the model itself, and says in the script how its path ends.
+
+    Args:
+        model: that ``fit`` trains.
+        source: the text of the script.
+        line: of the call of ``fit``, from 1.
+        values: what names mean there.
+    """
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return None
+    for statement in _after(tree.body, line):
+        for call in ast.walk(statement):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS:
+                ending = _ending(call.args[0], values) if len(call.args) == 1 else ""
+                if ending and _value(call.func.value, values) is model:
+                    why = _why(model, call.func.attr, ending, call.keywords)
+                    if why:
+                        return f"{ast.unparse(call)} will raise after the training: {why}", call.lineno
+    return None
+
+
+def _after(statements: Sequence[ast.stmt], line: int) -> Iterator[ast.stmt]:
+    """The statements that run once the one in this line has ended."""
+    for statement in statements:
+        blocks: List[List[ast.stmt]] = [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]
+        around = [block for block in blocks if any(one.lineno <= line <= (one.end_lineno or 0) for one in block)]
+        if around:
+            yield from _after(around[0], line)
+        elif statement.lineno > line and not isinstance(statement, (*_MAY_NOT_RUN, *_LATER)):
+            if any(blocks):
+                yield from (one for block in blocks for one in _after(block, line))
+            else:
+                yield statement
+
+
+def _value(node: ast.AST, values: Mapping[str, Any]) -> Any:
+    """What a name or an attribute means where ``fit`` is called; None if that is not known."""
+    if isinstance(node, ast.Name):
+        return values.get(node.id)
+    return getattr(_value(node.value, values), node.attr, None) if isinstance(node, ast.Attribute) else None
+
+
+def _ending(node: ast.AST, values: Mapping[str, Any]) -> str:
+    """The last part of a path; empty if it is not known."""
+    if isinstance(node, ast.JoinedStr):
+        node = node.values[-1] if node.values else node
+    elif isinstance(node, ast.BinOp):
+        return _ending(node.right, values)
+    elif isinstance(node, ast.Call):
+        return _ending(node.args[-1], values) if node.args else ""
+    found = node.value if isinstance(node, ast.Constant) else _value(node, values)
+    return Path(found).name if isinstance(found, (str, os.PathLike)) else ""
+
+
+def _why(model: Any, method: str, ending: str, keywords: Sequence[ast.keyword]) -> Optional[str]:
+    """The error of that call."""
+    keras = keras_of(model)
+    if getattr(type(model), method) is not getattr(keras.Model, method):
+        return None  # its own class decides
+    try:
+        given = {str(word.arg): ast.literal_eval(word.value) for word in keywords}
+    except ValueError:
+        return None
+    with tempfile.TemporaryDirectory(prefix="kdoctor-job-") as folder:
+        small = keras.Sequential([keras.Input((1,)), keras.layers.Flatten()])
+        try:
+            getattr(small, method)(str(Path(folder, ending)), **given)
+        except Exception as error:
+            return describe(error)
+    return why_not_serialized(model) if ending.endswith(".keras") else None
+
+
+def why_not_serialized(model: Any) -> Optional[str]:
+    """Why a model cannot be saved with its layers; None if it can."""
+    try:
+        keras_of(model).saving.serialize_keras_object(model)
+    except Exception as error:
+        return describe(error)
+    return None

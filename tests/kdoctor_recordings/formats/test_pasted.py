@@ -21,7 +21,10 @@ from kdoctor_recordings.formats.part import Part
 from kdoctor_recordings.formats.split import find_sections
 
 OTHERS = {"topology": TOPOLOGY, "nvlink": NVLINK, "lspci": LSPCI}
-DUMPS = {"query": query("3B", "AF"), "xml": dumps.xml("3B"), "table": TABLE, **OTHERS}
+CSV = "index, name, pci.bus_id, uuid, ecc.errors.uncorrected.volatile.total, temperature.gpu\n" + "".join(
+    f"{index}, NVIDIA A100-SXM4-80GB, 00000000:{index}B:00.0, {UUID.format(index)}, {index}, 34\n" for index in (0, 1)
+)
+DUMPS = {"query": query("3B", "AF"), "xml": dumps.xml("3B"), "table": TABLE, "csv": CSV, **OTHERS}
 PASTES: dict[str, Callable[[str], str]] = {
     "in a block below a sentence": lambda text: f"This is what I get:\n\n{indent(text, '    ')}",
     "in a list of Markdown": lambda text: (
@@ -47,12 +50,17 @@ PASTES: dict[str, Callable[[str], str]] = {
     "with each space once and none that leads": lambda text: re.sub(r"(?m)^ ", "", re.sub(r"[ \t]+", " ", text)),
     "as HTML": lambda text: text.replace("<", "&lt;").replace(">", "&gt;"),
     "with spaces of a web page": lambda text: text.replace("  ", "\u00a0 "),
+    "in one line": lambda text: " ".join(text.split()) + "\n\n",
+    "wrapped by a mail": lambda text: re.sub(r"(?m)^(?=.{73})(.{20,71}\S) +", r"\1\n", text),
+    "wrapped by a mail and quoted": lambda text: indent(re.sub(r"(?m)^(.{72})(?=.)", r"\1\n", text), "> "),
 }
 
 
 @pytest.mark.parametrize("paste", PASTES)
 @pytest.mark.parametrize("name", DUMPS)
 def test_pasted_output_is_read_as_the_output_itself(tmp_path: Path, name: str, paste: str) -> None:
+    if (name, paste) == ("csv", "in one line"):
+        pytest.skip("a row of CSV in one line has no end")
     plain = imported(tmp_path, DUMPS[name]).facts
     pasted = imported(tmp_path, PASTES[paste](DUMPS[name])).facts
     kept = {kind: value for kind, value in pasted.items() if kind in plain}

@@ -64,9 +64,9 @@ _JOINTS = tuple(
         r"(?<![\]:]) (?=NVRM: )",
         r" (?=GPU \d+: [^\n:(]+ \(UUID: GPU-[\da-f-]{36}\))",
         r" (?=Link \d+: (?:[\d.]+ GB/s|<?inactive))",
-        r" +(?=GPU0\s+GPU1\b|(?:GPU|NIC)\d+\s+(?:X|NV\d+|PIX|PXB|PHB|NODE|SYS|OK|CNS|GNS|TNS|NS)\s|Legend:)",
-        r" (?=(?:[\da-f]{4}:)?[\da-f]{2}:[\da-f]{2}\.[0-7] [A-Z\d][\w/ -]+(?: \[\w{4}\])?: )",
-        r" (?=Bus: primary|(?:Subsystem|NUMA node|IOMMU group|Capabilities|Kernel \w[ \w]+): )",
+        r"(?<=\S) +(?=GPU0\s+GPU1\b|(?:GPU|NIC)\d+\s+(?:X|NV\d+|PIX|PXB|PHB|NODE|SYS|OK|CNS|GNS|TNS|NS)\s|Legend:)",
+        r" (?=(?:[\da-f]{4}:)?[\da-f]{2}:[\da-f]{2}\.[0-7] [A-Z\d][\w/ -]{,40}(?: \[\w{4}\])?: )",
+        r" (?=Bus: primary|(?:Subsystem|NUMA node|IOMMU group|Capabilities|Kernel \w[ \w]{,20}): )",
         r" (?=(?:Lnk(?:Cap|Sta)\d?|(?:Dev|UE|CE)Sta|ACSC\w+): )",
     )
 )
@@ -181,7 +181,7 @@ def _separated(line: str) -> str:
     for joint in _JOINTS:
         if len(joint.findall(f" {line}")) > 1:
             line = joint.sub("\n", f" {line}").strip("\n")
-    return unindented.with_lines(line)
+    return unindented.with_lines(line) if len(line) < LONGEST_LINE else line
 
 
 def _unescaped(text: str) -> str:

@@ -7,6 +7,7 @@ that may belong to several headings keeps the last one, where it is not read.
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 
 from kdoctor_recordings.formats.gpu_fields import PROCESS, READ, is_entry, is_heading
 
@@ -79,6 +80,7 @@ def with_lines(line: str) -> str:
     return "\n".join(lines) + f" : {others[-1]}"
 
 
+@lru_cache(maxsize=1024)
 def _is_name(text: str) -> bool:
     name = text.lower().replace("-", "")
     return name in SEGMENTS or name in PROCESS or name in _DRIVER or is_entry(name) or is_heading(name)

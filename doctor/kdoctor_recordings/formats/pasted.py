@@ -1,7 +1,7 @@
 """Restores output from what people paste: without prefixes, marks and notes, and with its own lines."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import unescape
 from itertools import groupby
 
@@ -48,6 +48,8 @@ _OF_STAT = "index, name, temperature.gpu, utilization.gpu, memory.used, memory.t
 FENCE = re.compile(r"\s*(?:```|~~~)[\w-]*\s*")
 _ENDS = re.compile(r"(?:(?<=[\s|:>\]])|(?<=[+\"'`\]]))(?=\S)")
 """Where something before a line may end."""
+_HOST = re.compile(r"[A-Za-z][\w.-]*: ?")
+"""What pdsh and its kin write before each line."""
 _REACH = 100
 _TRIED = 300
 """Characters and lines in which the end of a prefix is searched."""
@@ -211,9 +213,22 @@ def _without_frame(lines: list[str], *, is_log: bool) -> list[str]:
             filled = sum(bool(text.strip()) for text in lines[have[0] : have[-1] + 1]) if have else 0
             if len(have) >= max(_COMMENT, _QUOTED * filled):
                 found = [_inside(line[end - 1], frame, text) for text in lines]
+                if _is_dump(first) and _HOST.fullmatch(line[:end]):
+                    return list(_by_host([*map(frame.match, lines)], found))
                 if _is_dump(first) or sum(map(is_kernels, found)) > len(have) / 2:
                     return found
     return lines
+
+
+def _by_host(frames: Iterable[re.Match[str] | None], lines: Iterable[str]) -> Iterator[str]:
+    """The lines of each host together, with a fence behind those of each but the last."""
+    hosts: dict[str, list[str]] = {}
+    host = ""
+    for frame, line in zip(frames, lines, strict=True):
+        host = frame[0].strip() if frame else host
+        hosts.setdefault(host, []).append(line)
+    for place, own in enumerate(hosts.values()):
+        yield from ("```", *own) if place else own
 
 
 def _shape(prefix: str) -> re.Pattern[str]:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from helpers.cases import cases
 from helpers.kdoctor_recordings import dumps
 from helpers.kdoctor_recordings.dumps import LSPCI, NVLINK, TABLE, TOPOLOGY, UUID, group, imported, imported_gpus, query
-from kdoctor.facts import KernelLog
+from kdoctor.facts import Gpus, KernelLog
 from kdoctor.facts.gpus import EVENT_HW_POWER_BRAKE, EVENT_HW_SLOWDOWN
 from kdoctor_recordings.formats import smi_query
 from kdoctor_recordings.formats.part import Part
@@ -260,3 +260,16 @@ def test_failure_of_nvml_is_found_in_the_output_of_another_program(tmp_path: Pat
         "[task 2026-07-01T05:06:30.005+00:00] [train] [out] Failed to initialize NVML: Driver/library version mismatch",
     )
     assert imported_gpus(tmp_path, "".join(f"{line}\n" for line in lines)).state == "library-mismatch"
+
+
+def test_lost_gpu_of_the_second_host_counts(tmp_path: Path) -> None:
+    hosts = "".join(f"node{host}: GPU {place}: NVIDIA A100 (UUID: {UUID[:-3]}{host}{place})\n" for host, place in HOSTS)
+    lost = "node2: Unable to determine the device handle for GPU 0000:81:00.0: Unknown Error\n"
+    found = imported(tmp_path, hosts + lost)
+    assert [gpu.bus_id for gpu in group(found.facts, Gpus).devices if gpu.errors.get("handle")] == ["0000:81:00.0"]
+    assert any("Only the second one" in note for note in found.notes)
+    healthy = imported(tmp_path, hosts)
+    assert [gpu.uuid for gpu in group(healthy.facts, Gpus).devices] == [f"{UUID[:-3]}1{place}" for place in (0, 1)]
+
+
+HOSTS = [(1, 0), (2, 0), (1, 1), (2, 1)]

@@ -134,7 +134,8 @@ _MIG = re.compile(r"MIG mode is in pending (?P<to>en|dis)able state for GPU (?P<
 _QUICK = re.compile(
     r"XID| the (?:PCIe? )?bus\b|[Xx]id(?:s?\b|_|C)|DCGM_FR_|icens|_FREQ|REVISION: |L4T|jetson_|nvp|pciBusID"
     r"|Peer|P2P|abric|NV_WARN|NVSwitch|ersistence|NVIDIA devices"
-    r"|gridd|container-|Guest/|[vV]GPU|[Hh]ealth|\[tid |MIG mode|gres/gpu|(?i:not yet init|not_?ready)|GPU (?:is lost|requires)"
+    r"|gridd|container-|Guest/|[vV]GPU|[Hh]ealth|\[tid |MIG mode|gres/gpu|(?i:not yet init|not_?ready)"
+    r"|GPU (?:is lost|requires)"
 )
 """A line without any of these says nothing."""
 

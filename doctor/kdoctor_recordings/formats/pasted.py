@@ -255,9 +255,9 @@ def _unwrapped(lines: list[str], *, is_log: bool) -> list[str]:
     at = columns = 0
     for place, line in enumerate(lines):
         before = lines[place - 1] if place else ""
-        is_full = width in _WIDTHS and len(before) + 1 + len(line.partition(" ")[0]) > width
-        if before and line.strip() and _goes_on(done[at], line, columns, is_full=is_full, is_log=is_log):
-            done[at] += line if len(before) == width else f" {line}"
+        left = width - len(before) if width in _WIDTHS else _REACH
+        if before and line.strip() and _goes_on(done[at], line, columns, left=left, is_log=is_log):
+            done[at] += line if not left else f" {line}"
             done[place] = ""
         else:
             at = place
@@ -266,16 +266,18 @@ def _unwrapped(lines: list[str], *, is_log: bool) -> list[str]:
     return done
 
 
-def _goes_on(row: str, line: str, columns: int, *, is_full: bool, is_log: bool) -> bool:
+def _goes_on(row: str, line: str, columns: int, *, left: int, is_log: bool) -> bool:
     """Whether the line is the rest of the row, by the form of what the row is.
 
     A row of a table and an element of XML end with their mark, and a row of CSV has a cell for each column. Others go
     on in a line that does not begin as theirs do, if its first word had no room above.
     """
+    is_full = left < 1 + len(line.partition(" ")[0])
     if row[:1] in {"|", "+"}:
-        return len(row) > _ROW_WIDTH and (row[-1] not in "|+" or (line[-1] == "|" and line[0] not in "|+"))
+        is_cut = not left and row[-1] not in "|+"
+        return len(row) > _ROW_WIDTH and line.rstrip()[-1] in "|+" and (is_cut or line[0] not in "|+")
     if row.lstrip().startswith("<"):
-        return row[-1] != ">"
+        return row.rstrip()[-1] != ">" and not is_kernels(line)
     if columns:
         is_header = smi_csv.begins(row.rstrip(" ,"))
         is_end = is_full and "," not in line and " " not in line

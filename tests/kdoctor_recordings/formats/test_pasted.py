@@ -50,6 +50,7 @@ PASTES: dict[str, Callable[[str], str]] = {
     "with each space once and none that leads": lambda text: re.sub(r"(?m)^ ", "", re.sub(r"[ \t]+", " ", text)),
     "as HTML": lambda text: text.replace("<", "&lt;").replace(">", "&gt;"),
     "with spaces of a web page": lambda text: text.replace("  ", "\u00a0 "),
+    "with trailing spaces": lambda text: re.sub(r"(?m)(?<=.)$", "   ", text),
     "in one line": lambda text: " ".join(text.split()) + "\n\n",
     "wrapped by a mail": lambda text: re.sub(r"(?m)^(?=.{73})(.{20,71}\S) +", r"\1\n", text),
     "wrapped by a mail and quoted": lambda text: indent(re.sub(r"(?m)^(.{72})(?=.)", r"\1\n", text), "> "),

@@ -274,7 +274,7 @@ def _goes_on(row: str, line: str, columns: int, *, left: int, is_log: bool) -> b
     """
     is_full = left < 1 + len(line.partition(" ")[0])
     if row[:1] in {"|", "+"}:
-        is_cut = not left and row[-1] not in "|+"
+        is_cut = not left and row.rstrip()[-1] not in "|+"
         return len(row) > _ROW_WIDTH and line.rstrip()[-1] in "|+" and (is_cut or line[0] not in "|+")
     if row.lstrip().startswith("<"):
         return row.rstrip()[-1] != ">" and not is_kernels(line)

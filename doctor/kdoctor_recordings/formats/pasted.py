@@ -89,6 +89,7 @@ LONGEST_LINE = 100_000
 
 _QUERY = re.compile(r"=+NVSMI LOG=+\s*|GPU [0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]\s*")
 XML = re.compile(r"\s*<(?:\?xml|!DOCTYPE nvidia_smi_log|nvidia_smi_log>)")
+_ELEMENT = re.compile(r"\s*</?[a-z_]")
 _LONG_NUMBER = re.compile(r"\d{30,}")
 """Longer than any value of a machine. Python refuses to read thousands of digits."""
 MATRIX = re.compile(r"\s*GPU\d+(?:\s+(?:GPU\d+|NIC\d+|[a-z]+\d*_\w+))*(?:\s+CPU Affinity.*)?\s*$")
@@ -276,7 +277,7 @@ def _goes_on(row: str, line: str, columns: int, *, left: int, is_log: bool) -> b
     if row[:1] in {"|", "+"}:
         is_cut = not left and row.rstrip()[-1] not in "|+"
         return len(row) > _ROW_WIDTH and line.rstrip()[-1] in "|+" and (is_cut or line[0] not in "|+")
-    if row.lstrip().startswith("<"):
+    if _ELEMENT.match(row):
         return row.rstrip()[-1] != ">" and not is_kernels(line)
     if columns:
         is_header = smi_csv.begins(row.rstrip(" ,"))

@@ -274,3 +274,10 @@ def test_lost_gpu_of_the_second_host_counts(tmp_path: Path) -> None:
 
 
 HOSTS = [(1, 0), (2, 0), (1, 1), (2, 1)]
+
+
+def test_level_of_a_kernels_line_is_not_an_element_of_xml(tmp_path: Path) -> None:
+    events = group(
+        imported(tmp_path, f"<6>[  299.000000] usb 1-1: reset\nPanic#1 Part1\n{FAULTS}").facts, KernelLog
+    ).events
+    assert [event.kind for event in events] == ["crash", *["iommu-fault"] * 4]

@@ -261,7 +261,8 @@ _OF_DRIVERS = _message(
     "unclassified",
     r"^(?:NVRM\b|nvidia-(?:uvm|peermem|nvlink|nvswitch\d*|modeset|fs)\b|nvidia_\w+\b|nouveau\b)"
     r"|\[nvidia.*(?i:error|fail)|^nvidia(?:: | \S+: .*(?i:error|fail|refused|unable|can't|timed? ?out))"
-    r"|^EDAC .*(?:error|fail)|\bS?Xid \(|usercopy.* 'nvidia",
+    r"|^EDAC .*(?:error|fail)|\bS?Xid \(|usercopy.* 'nvidia"
+    r"|^\[<\w+>\] \w+ \[nvidia\w*\]",  # a handler of an interrupt that the kernel has disabled
     _MODULE,
 )
 

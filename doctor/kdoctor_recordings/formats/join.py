@@ -59,20 +59,27 @@ class _OtherMachineError(UsageError):
 
 
 def first_machine(parts: list[Part]) -> list[Part]:
-    """The dumps of a file up to one that contradicts those before it, or from it on if no GPU was read before."""
+    """The dumps of a file up to one that contradicts the others, or from it on if only there a GPU is, or fails."""
     try:
         join(parts)
     except _OtherMachineError as error:
         if not (place := max(map(parts.index, error.parts))):
             return parts  # one dump contradicts itself
-        is_first = any(part.gpus for part in parts[:place]) or not any(part.gpus for part in parts[place:])
-        kept = first_machine(parts[:place] if is_first else parts[place:])
+        first, second = parts[:place], parts[place:]
+        is_first = any(part.gpus for part in first) or not any(part.gpus for part in second)
+        is_first = is_first and not (any(map(_fails, second)) and not any(map(_fails, first)))
+        kept = first_machine(first if is_first else second)
         which = "first" if is_first else "second"
         note = f"{error.message}. Only the {which} one in the text is judged; put the other one into another file"
         return [replace(kept[0], notes=(*kept[0].notes, note)), *kept[1:]]
     except UsageError:
         pass  # another file may complete them
     return parts
+
+
+def _fails(part: Part) -> bool:
+    """Whether the driver, or a GPU, does not respond."""
+    return "error" in part.driver or any("handle" in gpu.errors for gpu in part.gpus)
 
 
 def join(parts: Sequence[Part]) -> tuple[dict[type[FactGroup], FactGroup], tuple[str, ...]]:

@@ -100,8 +100,13 @@ _XID = re.compile(
     r"""(?: ?[:=#] ?| ?\(|\W?\s)["'*`(]*(?P<codes>\d{1,3}(?:(?:,| and| or| ?/|, and) (?:Xid )?\d{1,3})*)\b(?![.\d]*%)"""
     r"""|(?:XidCriticalError\s+True\b.*?\{"|XID_ERRORS\{[^}]*err_code=")(?P<condition>\d{1,3})\""""
 )
-_LOST = re.compile(r"(?i:\bGPU\b.{,40}\bf[ae]ll(?:en|s)? (?:off|out of) (?:of )?the (?:PCIe? )?bus\b)")
-"""How people say that without the Xid."""
+_SAID = {
+    "has fallen off the bus": re.compile(
+        r"(?i:\bGPU\b.{,40}\bf[ae]ll(?:en|s)? (?:off|out of) (?:of )?the (?:PCIe? )?bus\b)|NVML\b[^|<]*: GPU is lost"
+    ),
+    "reset required": re.compile(r"(?:NVML\b[^|<]*: |[\"'`])GPU requires reset"),
+}
+"""What the driver would write, and how people, or programs with the text of NVML's error, say it without the Xid."""
 _WRITTEN = re.compile(r"Xid \((?P<place>[^)]*)\): (?P<code>\d{1,3})")
 """An Xid as the driver writes it."""
 _DENIED = re.compile(r"(?<![\w:.])(?:no|not|without|never|any|if|zero|0)\b[^.,;]{0,24}$", re.IGNORECASE)
@@ -130,6 +135,7 @@ _QUICK = re.compile(
     r"XID| the (?:PCIe? )?bus\b|[Xx]id(?:s?\b|_|C)|DCGM_FR_|icens|_FREQ|REVISION: |L4T|jetson_|nvp|pciBusID"
     r"|Peer|P2P|abric|NV_WARN|NVSwitch|ersistence|NVIDIA devices"
     r"|gridd|container-|Guest/|[vV]GPU|[Hh]ealth|\[tid |MIG mode|gres/gpu|(?i:not yet init|not_?ready)"
+    r"|GPU (?:is lost|requires)"
 )
 """A line without any of these says nothing."""
 
@@ -139,7 +145,7 @@ def begins(line: str) -> bool:
     return bool(_QUICK.search(line)) and (
         any(one.match(line) for one in (_LOG, _OVERALL, _MATRIX))
         or any(one.search(line) for one in (_HEALTH, _DCGM, _JETSON, _DEVICE, _PEERS, _SETTING, _MIG))
-        or bool(_codes(line) or _is_loss(line))
+        or bool(_codes(line) or _said(line))
         or any(_state(tool, line) for tool in _SERVICES)
     )
 
@@ -302,10 +308,10 @@ def _codes(line: str) -> list[int]:
     return [code for text in texts for code in map(int, re.findall(r"\d+", text)) if code]
 
 
-def _is_loss(line: str) -> bool:
-    """Whether the sentence says that a GPU has fallen off the bus, without the Xid."""
-    lost = None if "NVRM" in line or _codes(line) else _LOST.search(line)
-    return lost is not None and not _DENIED.search(line[: lost.start()])
+def _said(line: str) -> list[str]:
+    """What the sentence says of a GPU, without an Xid."""
+    found = {} if "NVRM" in line or _codes(line) else {said: words.search(line) for said, words in _SAID.items()}
+    return [said for said, match in found.items() if match and not _DENIED.search(line[: match.start()])]
 
 
 def _log(lines: Sequence[str], file: str) -> Iterator[KernelLog]:
@@ -316,7 +322,7 @@ def _log(lines: Sequence[str], file: str) -> Iterator[KernelLog]:
         own = _PCI.search(line) or _ADDRESS.search(line)
         place = f"PCI:{own[1] if own else min(named)}" if own or len(named) == 1 else "not named"
         texts += [f"NVRM: Xid ({place}): {code}, {_sentence(line)}" for code in _codes(line)]
-        texts += [f"NVRM: GPU {place} has fallen off the bus, {_sentence(line)}"] if _is_loss(line) else []
+        texts += [f"NVRM: GPU {place} {said}, {_sentence(line)}" for said in _said(line)]
     if texts:
         log = parse_log(texts, source=file)
         yield replace(log, events=tuple(replace(event, text=event.text.partition(", ")[2]) for event in log.events))

@@ -1,7 +1,7 @@
 """Restores output from what people paste: without prefixes, marks and notes, and with its own lines."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import unescape
 from itertools import groupby
 
@@ -17,6 +17,7 @@ from kdoctor_recordings.formats import (
     smi_failure,
     smi_nvlink,
     smi_topo,
+    unindented,
 )
 from kdoctor_recordings.formats.part import Kind
 
@@ -47,6 +48,8 @@ _OF_STAT = "index, name, temperature.gpu, utilization.gpu, memory.used, memory.t
 FENCE = re.compile(r"\s*(?:```|~~~)[\w-]*\s*")
 _ENDS = re.compile(r"(?:(?<=[\s|:>\]])|(?<=[+\"'`\]]))(?=\S)")
 """Where something before a line may end."""
+_HOST = re.compile(r"[A-Za-z][\w.-]*: ?")
+"""What pdsh and its kin write before each line."""
 _REACH = 100
 _TRIED = 300
 """Characters and lines in which the end of a prefix is searched."""
@@ -61,12 +64,20 @@ _JOINTS = tuple(
         rf" (?={_BOOT})",
         r" (?=\w{3} +\d+ [\d:]{8} \S+ kernel: )",
         r"(?<![\]:]) (?=NVRM: )",
-        r"(?<=[.,:)]) (?=GPU \d+: [^\n:(]+ \(UUID: GPU-[\da-f-]{36}\))",
+        r" (?=GPU \d+: [^\n:(]+ \(UUID: GPU-[\da-f-]{36}\))",
+        r" (?=Link \d+: (?:[\d.]+ GB/s|<?inactive))",
+        r"(?<=\S) +(?=GPU0\s+GPU1\b|(?:GPU|NIC)\d+\s+(?:X|NV\d+|PIX|PXB|PHB|NODE|SYS|OK|CNS|GNS|TNS|NS)\s|Legend:)",
+        r" (?=(?:[\da-f]{4}:)?[\da-f]{2}:[\da-f]{2}\.[0-7] [A-Z\d][\w/ -]{,40}(?: \[\w{4}\])?: )",
+        r" (?=Bus: primary|(?:Subsystem|NUMA node|IOMMU group|Capabilities|Kernel \w[ \w]{,20}): )",
+        r" (?=(?:Lnk(?:Cap|Sta)\d?|(?:Dev|UE|CE)Sta|ACSC\w+): )",
     )
 )
-"""Between lines of a log or a list that a web page, or a sentence, has as one line."""
+"""Where a line of a log, a list or a matrix begins that a web page, or a sentence, has as one line."""
 _BORDERS = re.compile(r"[|+] [|+][-=]{5,}.*[-=][|+] [|+]")
-_WRAPPED_ROW = re.compile(r"^([|+].{58,}(?<![|+]))\n(?![|+])(.*[|+])$", re.MULTILINE)
+_ROW_END = re.compile(r"(?<=[^|\s+] [|+]) (?=[|+])|(?<=[-=][|+]) (?=[|+])| (?=\+--)")
+"""The same of a table: behind a border, or a cell that is not empty."""
+_ROW_WIDTH = 58
+"""Characters that a wrapped row of a table has at least."""
 _WIDTHS = range(60, 133)
 """Of terminals and mails, which wrap longer lines."""
 _UNDERLINE = re.compile(r"\s*\|?(?:\s*:?-{2,}:?\s*\|)+\s*(?::?-{2,}:?)?\s*")
@@ -78,6 +89,7 @@ LONGEST_LINE = 100_000
 
 _QUERY = re.compile(r"=+NVSMI LOG=+\s*|GPU [0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]\s*")
 XML = re.compile(r"\s*<(?:\?xml|!DOCTYPE nvidia_smi_log|nvidia_smi_log>)")
+_ELEMENT = re.compile(r"\s*</?[a-z_]")
 _LONG_NUMBER = re.compile(r"\d{30,}")
 """Longer than any value of a machine. Python refuses to read thousands of digits."""
 MATRIX = re.compile(r"\s*GPU\d+(?:\s+(?:GPU\d+|NIC\d+|[a-z]+\d*_\w+))*(?:\s+CPU Affinity.*)?\s*$")
@@ -96,6 +108,7 @@ BEGINNINGS: tuple[tuple[Kind, Callable[[str], object]], ...] = (
     ("dcgmi diag's table", dcgm_table.begins),
 )
 """The first line of a dump. Kinds that also need the next lines are recognized in :class:`_Splitter`."""
+_FIRST_LINES: tuple[Callable[[str], object], ...] = (XML.match, smi_csv.begins, *(begins for _, begins in BEGINNINGS))
 
 
 def plain(text: str) -> str:
@@ -107,7 +120,7 @@ def plain(text: str) -> str:
         text = "\n".join(map(_separated, text.split("\n")))
     text = _TYPED.sub(r"\1\n", text.replace("\r\n", "\n").translate(_CHARACTERS))
     text = _STAT.sub(r"\1, \2, \3, \4, \5 MiB, \6 MiB", _STAT.sub(rf"{_OF_STAT}\n\g<0>", text, 1))
-    text = _WRAPPED_ROW.sub(r"\1\2", _UNIT.sub(r"\1\2\1 ", text))
+    text = _UNIT.sub(r"\1\2\1 ", text)
     if "Overall Health" in text:
         text = _VALUE.sub(r"\n| \1 | \2 |\n", text)
     return _NOTE.sub("", unescape(text) if "&lt;" in text and "<" not in text else text)
@@ -154,7 +167,7 @@ def _bare(lines: list[str]) -> list[str]:
     if width and not is_log:
         return _bare([line[width:] for line in lines])
     bare = _without_frame(lines, is_log=is_log)
-    return _bare(bare) if bare != lines else _unwrapped(lines) if is_log else list(_outdented(lines))
+    return _bare(bare) if bare != lines else list(_outdented(_unwrapped(lines, is_log=is_log)))
 
 
 def _separated(line: str) -> str:
@@ -167,11 +180,11 @@ def _separated(line: str) -> str:
         if any(is_kernels(one) or _is_first(one) or MATRIX.match(one) for one in pieces):
             return "\n".join(pieces)
     if _BORDERS.search(line):
-        return re.sub(r"(?<=[|+]) (?=[|+])", "\n", line)
+        return _ROW_END.sub("\n", line)
     for joint in _JOINTS:
-        if len(joint.findall(line)) > 1:
-            line = joint.sub("\n", line)
-    return line
+        if len(joint.findall(f" {line}")) > 1:
+            line = joint.sub("\n", f" {line}").strip("\n")
+    return unindented.with_lines(line) if len(line) < LONGEST_LINE else line
 
 
 def _unescaped(text: str) -> str:
@@ -179,7 +192,7 @@ def _unescaped(text: str) -> str:
 
 
 def _is_dump(text: str) -> bool:
-    return bool(XML.match(text)) or smi_topo.begins_part(text) or any(begins(text) for _, begins in BEGINNINGS)
+    return smi_topo.begins_part(text) or any(begins(text) for begins in _FIRST_LINES)
 
 
 def _without_frame(lines: list[str], *, is_log: bool) -> list[str]:
@@ -201,9 +214,22 @@ def _without_frame(lines: list[str], *, is_log: bool) -> list[str]:
             filled = sum(bool(text.strip()) for text in lines[have[0] : have[-1] + 1]) if have else 0
             if len(have) >= max(_COMMENT, _QUOTED * filled):
                 found = [_inside(line[end - 1], frame, text) for text in lines]
+                if _is_dump(first) and _HOST.fullmatch(line[:end]):
+                    return list(_by_host([*map(frame.match, lines)], found))
                 if _is_dump(first) or sum(map(is_kernels, found)) > len(have) / 2:
                     return found
     return lines
+
+
+def _by_host(frames: Iterable[re.Match[str] | None], lines: Iterable[str]) -> Iterator[str]:
+    """The lines of each host together, with a fence behind those of each but the last."""
+    hosts: dict[str, list[str]] = {}
+    host = ""
+    for frame, line in zip(frames, lines, strict=True):
+        host = frame[0].strip() if frame else host
+        hosts.setdefault(host, []).append(line)
+    for place, own in enumerate(hosts.values()):
+        yield from ("```", *own) if place else own
 
 
 def _shape(prefix: str) -> re.Pattern[str]:
@@ -223,22 +249,47 @@ def _inside(mark: str, frame: re.Pattern[str], line: str) -> str:
     return _unescaped(re.sub(rf"{mark},?\s*$", "", bare)) if bare != line else line if line.strip(" \t,[]{}") else ""
 
 
-def _unwrapped(lines: list[str]) -> list[str]:
-    """The lines of a kernel log, each in one piece, with empty lines where the other pieces were."""
+def _unwrapped(lines: list[str], *, is_log: bool) -> list[str]:
+    """The lines, each in one piece, with empty lines where the other pieces were."""
     width = max(map(len, lines))
     done = list(lines)
-    at = 0
-    for place, line in enumerate(lines if width in _WIDTHS else ()):
+    at = columns = 0
+    for place, line in enumerate(lines):
         before = lines[place - 1] if place else ""
-        is_rest = (
-            len(before) + 1 + len(line.partition(" ")[0]) > width and line[:1].strip("[< \t") and is_kernels(done[at])
-        )
-        if is_rest and not is_kernels(line):
-            done[at] += line if len(before) == width else f" {line}"
+        left = width - len(before) if width in _WIDTHS else _REACH
+        if before and line.strip() and _goes_on(done[at], line, columns, left=left, is_log=is_log):
+            done[at] += line if not left else f" {line}"
             done[place] = ""
         else:
             at = place
+        is_header = smi_csv.begins(done[at].rstrip(" ,"))
+        columns = done[at].rstrip(" ,").count(",") if is_header else columns if "," in line else 0
     return done
+
+
+def _goes_on(row: str, line: str, columns: int, *, left: int, is_log: bool) -> bool:
+    """Whether the line is the rest of the row, by the form of what the row is.
+
+    A row of a table and an element of XML end with their mark, and a row of CSV has a cell for each column. Others go
+    on in a line that does not begin as theirs do, if its first word had no room above.
+    """
+    is_full = left < 1 + len(line.partition(" ")[0])
+    if row[:1] in {"|", "+"}:
+        is_cut = not left and row.rstrip()[-1] not in "|+"
+        return len(row) > _ROW_WIDTH and line.rstrip()[-1] in "|+" and (is_cut or line[0] not in "|+")
+    if _ELEMENT.match(row):
+        return row.rstrip()[-1] != ">" and not is_kernels(line)
+    if columns:
+        is_header = smi_csv.begins(row.rstrip(" ,"))
+        is_end = is_full and "," not in line and " " not in line
+        return is_end or (
+            smi_csv.is_header(line.rstrip(" ,")) if is_header else row.rstrip().rstrip(",").count(",") < columns
+        )
+    if smi_csv.is_query(f"{row} csv") and not smi_csv.is_query(row):
+        return is_full
+    if " : " in f"{row} ":
+        return is_full and row[:1] == " " and line[:1] != " " and ":" not in line
+    return is_full and is_log and bool(line[:1].strip("[< \t")) and is_kernels(row) and not is_kernels(line)
 
 
 def _outdented(lines: Sequence[str]) -> Iterator[str]:
@@ -257,5 +308,4 @@ def _is_first(line: str) -> bool:
         return False
     if "GPU" in line and "\t" in line and MATRIX.match(line):
         return True
-    begins: tuple[Callable[[str], object], ...] = (XML.match, messages.begins, *(one for _, one in BEGINNINGS))
-    return bool(line[:1].strip()) and any(begin(line) for begin in begins)
+    return bool(line[:1].strip()) and (messages.begins(line) or any(begins(line) for begins in _FIRST_LINES))

@@ -100,6 +100,11 @@ def is_header(line: str) -> bool:
     return all(map(_NAME.fullmatch, names)) and any(_bare(name) in _KNOWN for name in names)
 
 
+def begins(line: str) -> bool:
+    """Whether the line is the header of several fields."""
+    return "," in line and is_header(line)
+
+
 def is_row(line: str) -> bool:
     """Whether a line without header is a row: it has commas, and a cell with an address or a UUID."""
     cells = [cell.strip() for cell in line.split(",")]

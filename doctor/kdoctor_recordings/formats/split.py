@@ -263,10 +263,8 @@ class _Splitter:
         if smi_csv.is_other_query(self._command or "") or line.startswith("#"):
             return False
         if current is not None:
-            return "," in line and smi_csv.is_header(line)
-        return ("," in line and (smi_csv.is_header(line) or smi_csv.is_row(line))) or smi_csv.is_query(
-            self._command or ""
-        )
+            return smi_csv.begins(line)
+        return smi_csv.begins(line) or smi_csv.is_row(line) or smi_csv.is_query(self._command or "")
 
     def _json_kind(self, place: int) -> Kind | None:
         """The kind of a JSON document, by its first names."""

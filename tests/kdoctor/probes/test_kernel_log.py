@@ -54,6 +54,7 @@ def test_line_formats_are_parsed(prefix: str, boot_s: float | None, time: str | 
     ("NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x26:0x56:1474)", "init-failed", "0000:01:00.0", None),
     ("NVRM: GPU1 kgspWaitForRmInitDone: GSP timed out", "gsp-failed", None, None),
     ("nvidia-uvm: request_free_mem_region() err -34", "hmm-failed", None, None),
+    ("[<00000000c2d3e1b5>] nvidia_isr [nvidia] threaded [<00000000f4c1aa27>] x [nvidia]", "unclassified", None, None),
     ("NVRM: API mismatch: the client has the version 580.178, but", "version-mismatch", None, None),
     ("python3[7]: segfault at 10 ip 0a sp 0b error 4 in libnccl.so.2[7f+5d]", "program-crash", None, None),
     ("traps: python[7] trap divide error ip:7f1 sp:7ff error:0 in libcuda.so.1[7f+5d]", "program-crash", None, None),

@@ -10,6 +10,7 @@ from helpers.kdoctor_recordings.dumps import group, imported, imported_gpus
 from kdoctor.errors import UsageError
 from kdoctor.facts import KernelLog
 from kdoctor_recordings.facts import Diagnostics
+from kdoctor_recordings.formats import messages
 
 STARTED = "Jan 05 14:45:28 n1 systemd[1]: Started nvidia-fabricmanager.service - NVIDIA fabric manager service."
 UNIT = "nvidia-fabricmanager.service - NVIDIA fabric manager service\n     Loaded: loaded (/usr/lib/a.service; enabled)"
@@ -213,3 +214,18 @@ def test_machine_with_geforce_gpus_needs_no_fabric_manager(tmp_path: Path, name:
     named = table.replace(table[: len(row)], f"|   0  {name}".ljust(len(row)), 1)
     (found,) = group(imported(tmp_path, f"{FAILED}\n\n{GPUS.replace(table, named)}").facts, Diagnostics).results
     assert found.status == status
+
+
+@pytest.mark.parametrize(
+    ("sentence", "kind"),
+    [
+        ("slurmstepd: error: NVML: Failed to get usage(15): GPU is lost", "fallen-off-the-bus"),
+        ('`nvidia-smi -q -x` reports "GPU requires reset" for GPU 00000000:01:00.0', "reset-required"),
+        ("NVML: the query says: no GPU is lost", None),
+        ("    Performance State : GPU is lost", None),
+    ],
+)
+def test_error_of_nvml_in_a_sentence(tmp_path: Path, sentence: str, kind: str | None) -> None:
+    events = group(imported(tmp_path, f"{REGISTERED}\n{sentence}\n").facts, KernelLog).events if kind else ()
+    assert [event.kind for event in events] == ([kind] if kind else [])
+    assert messages.begins(sentence) == bool(kind)

@@ -32,6 +32,7 @@ _DEVICE_SETTINGS = re.compile(
 """Functions that raise an error once TensorFlow has started, which creating a strategy does."""
 _LOSS = re.compile(r"keras\.losses\.[A-Z]\w*$")
 _PER_EXAMPLE = re.compile(r"keras\.losses\.[a-z]\w*$|tensorflow\.nn\.\w*cross_entropy_with_logits\w*$")
+_RATE = re.compile(r"(^|_)(lr|learning_rate)$")
 _SCHEDULE = re.compile(r"keras\.optimizers\.schedules\.\w+$")
 _STEPS = ("decay_steps", "warmup_steps", "first_decay_steps")
 _WRITERS = frozenset({"tensorflow.saved_model.save", "keras.models.save_model", "keras.saving.save_model"})
@@ -193,7 +194,7 @@ def _optimizer(call: Call, name: str) -> Value:
     inner = call.get(0, "inner_optimizer")
     if name.endswith("LossScaleOptimizer") and isinstance(inner, val.Optimizer):
         return inner
-    rate = as_number(call.get(0, "learning_rate", "lr") or UNKNOWN)
+    rate = _rate(call.get(0, "learning_rate", "lr") or UNKNOWN)
     algorithm = name.rpartition(".")[2]
     momentum = as_number(call.get(1, "momentum") or UNKNOWN)
     moves = algorithm == "SGD" and isinstance(momentum, val.Number) and not _is_zero(momentum)
@@ -203,6 +204,13 @@ def _optimizer(call: Call, name: str) -> Value:
     every = isinstance(call.keywords.get("ema_overwrite_frequency"), val.Number)
     made.overwrites = every and not _is(call.keywords.get("use_ema"), default=False)
     return made
+
+
+def _rate(given: Value) -> Value:
+    """The learning rate. A schedule of the script has it as an attribute."""
+    options = [one for one in getattr(given, "options", [given]) if type(one) is val.Object]
+    kept = (value for one in options for name, value in one.attributes.items() if _RATE.search(name))
+    return next((value for value in kept if isinstance(value, val.Number)), as_number(given))
 
 
 def _is_zero(value: Value | None) -> bool:

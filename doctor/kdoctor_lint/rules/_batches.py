@@ -47,12 +47,6 @@ def has_workers(strategy: Strategy | None) -> bool:
     return strategy is not None and strategy.kinds - SINGLE == WORKERS
 
 
-def offers(trace: Trace, strategy: Strategy | None, kind: str) -> bool:
-    """Whether the script itself creates a strategy of a kind, which may be the one of several that trains."""
-    nodes = [one.node for one in trace.strategies if strategy is not None and kind in strategy.kinds]
-    return any(kind in one.kinds and nodes.count(one.node) == 1 for one in trace.strategies)
-
-
 def _where(node: ast.AST) -> str:
     called = ast.unparse(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else "batch"
     return f"{called}(batch_size=)" if called.endswith("_from_directory") else f"{called}()"

@@ -6,15 +6,14 @@ from kdoctor_lint.flow.values import Place
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.names import MIRRORED, SINGLE
 from kdoctor_lint.rules import _keras_features as keras_3
-from kdoctor_lint.rules._batches import offers
 
 
 @keras_3.on_keras_3
 def _fit(trace: Trace, *, kind: str, where: str = "", chosen: bool = False) -> Hits:
     """Calls of ``fit`` that a strategy of this kind trains, or may train, if the script chooses one of several."""
     for event in trace.fitted:
-        certain = event.home is not None and event.home.kinds - SINGLE == {kind}
-        if certain is not chosen and (certain or offers(trace, event.home, kind)):
+        kinds = event.home.kinds - SINGLE if event.home else ()
+        if kind in kinds and chosen is (len(kinds) > 1):
             yield event.node, f"`fit` of Keras 3 fails {where}under {kind}"
 
 

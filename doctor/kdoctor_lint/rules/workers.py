@@ -1,14 +1,14 @@
 from kdoctor_lint.flow.values import Many, Number, Table, Value
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.names import SINGLE, WORKERS
-from kdoctor_lint.rules._batches import has_workers, offers
+from kdoctor_lint.rules._batches import has_workers
 from kdoctor_lint.rules.models_of_keras_3 import fit_of_workers
 
 
 def _judge_paths(trace: Trace, *, chosen: bool = False) -> Hits:
     certain = {kind for strategy in trace.strategies for kind in strategy.kinds} - SINGLE == WORKERS
     for saved in trace.saved:
-        if certain is chosen or not (certain or offers(trace, saved.strategy, *WORKERS)):
+        if certain is chosen or not (certain or (saved.strategy and saved.strategy.kinds & WORKERS)):
             continue
         # In Keras 2, ModelCheckpoint writes to a different path on each worker. /tmp is not shared.
         if not (saved.what == "ModelCheckpoint" and trace.legacy) and not saved.path.startswith("/tmp/"):  # noqa: S108

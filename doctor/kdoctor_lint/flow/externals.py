@@ -34,6 +34,7 @@ _LOSS = re.compile(r"keras\.losses\.[A-Z]\w*$")
 _PER_EXAMPLE = re.compile(r"keras\.losses\.[a-z]\w*$|tensorflow\.nn\.\w*cross_entropy_with_logits\w*$")
 _RATE = re.compile(r"(^|_)(lr|learning_rate)$")
 _SCHEDULE = re.compile(r"keras\.optimizers\.schedules\.\w+$")
+_OTHER_STRATEGY = re.compile(r"\.[A-Z]\w*Strategy$")  # A class of another library
 _STEPS = ("decay_steps", "warmup_steps", "first_decay_steps")
 _WRITERS = frozenset({"tensorflow.saved_model.save", "keras.models.save_model", "keras.saving.save_model"})
 
@@ -41,6 +42,8 @@ _WRITERS = frozenset({"tensorflow.saved_model.save", "keras.models.save_model", 
 def external(call: Call, callee: val.External) -> Value:
     """A function or class of another module."""
     call.interpreter.trace.calls.append(Named(call.site, callee.name))
+    if kind_of(callee.name) in {Kind.HARMLESS, Kind.UNKNOWN} and _OTHER_STRATEGY.search(callee.name):
+        return val.External("builtins.object()")  # Its replicas are others than those of TensorFlow.
     return _MAKERS.get(kind_of(callee.name), _harmless)(call, callee.name)
 
 

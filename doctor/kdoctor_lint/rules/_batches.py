@@ -31,7 +31,8 @@ def grows(trace: Trace) -> bool:
     """Whether a batch is for all replicas: that of a training, or one that the script computes."""
     sizes = [size for *_, size, _ in divided_batches(trace)]
     products = any(size.scaled or (size.product and count_names(size)) for size in sizes)
-    return products or any(re.search("batch", name, re.IGNORECASE) for name, _ in trace.scaled)
+    known = any(size.value is not None for size in sizes)  # what the script computes is for something else
+    return products or (not known and any(re.search("batch", name, re.IGNORECASE) for name, _ in trace.scaled))
 
 
 def trained_datasets(trace: Trace) -> Iterator[tuple[Strategy | None, Dataset]]:

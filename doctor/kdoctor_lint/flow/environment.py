@@ -13,9 +13,6 @@ from kdoctor_lint.flow.values import UNKNOWN, Class, Definition, External, Made,
 from kdoctor_lint.names import EXPORTS, Kind, kind_of
 
 _BUILTINS: Mapping[str, External] = {name: External(f"builtins.{name}") for name in dir(builtins)}
-_USUAL = {"tf": "tensorflow", "keras": "keras", "layers": "keras.layers", "np": "numpy"}
-_UNBOUND: Mapping[str, External] = {**_BUILTINS, **{name: External(full) for name, full in _USUAL.items()}}
-"""What names mean that no code binds: an unknown module passes these modules on, or the code is a part of a script."""
 
 
 class Env:
@@ -37,10 +34,10 @@ class Env:
         while env is not None:
             if name in env.names:
                 return env.names[name]
-            if env.parent is None and env.stars and name not in _UNBOUND:
+            if env.parent is None and env.stars and name not in _BUILTINS:
                 return env.starred(name)
             env = env.parent
-        return _UNBOUND.get(name, UNKNOWN)
+        return _BUILTINS.get(name, UNKNOWN)
 
     def starred(self, name: str) -> Value:
         """A name that is defined nowhere else, so it comes from one of the modules. The last one counts."""

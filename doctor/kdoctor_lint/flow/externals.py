@@ -43,6 +43,7 @@ def external(call: Call, callee: val.External) -> Value:
     """A function or class of another module."""
     call.interpreter.trace.calls.append(Named(call.site, callee.name))
     if kind_of(callee.name) in {Kind.HARMLESS, Kind.UNKNOWN} and _OTHER_STRATEGY.search(callee.name):
+        call.interpreter.trace.unclear = True
         return val.External("builtins.object()")  # Its replicas are others than those of TensorFlow.
     return _MAKERS.get(kind_of(callee.name), _harmless)(call, callee.name)
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from kdoctor.defects import defect
 from kdoctor.errors import UsageError, did_you_mean
 from kdoctor.model import Severity
 from kdoctor_lint import rules
@@ -14,6 +15,12 @@ from kdoctor_lint.model import MEASURED, Rule
 
 _TEXTS = Path(__file__).parent / "rules/texts"
 _PART = re.compile(r"^### (title|fix|sources|why|bad|good)\n", re.MULTILINE)
+_MEASURED = {
+    "measured": MEASURED,
+    "measured from Keras 3.10": "measured with Keras 3.10.0, 3.12.4, 3.14.0 and 3.15.1 (TensorFlow 2.21.0, "
+    "two logical CPU devices)",
+    "measured from Keras 3.2": "measured with releases of Keras from 3.2.1 to 3.15.1 (kdoctor matrix)",
+}
 _CODE_PREFIX = re.compile(r"KD\d{0,2}")
 
 
@@ -26,13 +33,17 @@ def _discover() -> Mapping[str, Rule]:
 
 
 def _with_text(rule: Rule) -> Rule:
-    """A rule with the parts of its text that it does not have itself."""
+    """A rule with the parts of its text that it does not have itself. A source may be a known defect of Keras."""
     file = _TEXTS / f"{rule.id.partition('.')[2]}.txt"
     parts = _PART.split(file.read_text(encoding="utf-8")) if file.exists() else [""]
     text: dict[str, Any] = dict(zip(parts[1::2], parts[2::2], strict=True))
     text |= {part: text[part].rstrip() for part in ("title", "fix") if part in text}
-    sources = tuple(MEASURED if line == "measured" else line for line in text.get("sources", "").splitlines())
-    text |= {"sources": sources} if sources else {}
+    lines = text.pop("sources", "").splitlines()
+    known = {line: defect(line) for line in lines if line.startswith("smoke.")}
+    pages = [known[line].source if line in known else [_MEASURED.get(line, line)] for line in lines]
+    for one in known.values():
+        text = {"why": one.why, "fix": one.fix, **text}
+    text |= {"sources": tuple(page for listed in pages for page in listed)} if lines else {}
     return replace(rule, **{part: value for part, value in text.items() if not getattr(rule, part)})
 
 

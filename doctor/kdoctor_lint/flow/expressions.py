@@ -307,9 +307,15 @@ def _many(interpreter: Interpreter, node: Any, env: Env) -> Value:
 
 def _table(interpreter: Interpreter, node: Any, env: Env) -> Value:
     keys = [interpreter.evaluate(key, env) if key is not None else UNKNOWN for key in node.keys]
-    pairs = list(zip(keys, interpreter.evaluate_all(node.values, env), strict=True))
-    shown = {key.value: value for key, value in pairs if isinstance(key, val.Text)}
-    return val.Table(shown) if len(shown) == len(pairs) else UNKNOWN
+    shown: dict[str, Value] = {}
+    for key, value, name in zip(keys, interpreter.evaluate_all(node.values, env), node.keys, strict=True):
+        if name is None and isinstance(value, val.Table) and value.whole:
+            shown |= value.items
+        elif not isinstance(key, val.Text):
+            return UNKNOWN
+        else:
+            shown[key.value] = value
+    return val.Table(shown)
 
 
 def _parts(interpreter: Interpreter, node: Any, env: Env) -> Value:

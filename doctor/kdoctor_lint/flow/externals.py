@@ -32,7 +32,9 @@ _DEVICE_SETTINGS = re.compile(
 """Functions that raise an error once TensorFlow has started, which creating a strategy does."""
 _LOSS = re.compile(r"keras\.losses\.[A-Z]\w*$")
 _PER_EXAMPLE = re.compile(r"keras\.losses\.[a-z]\w*$|tensorflow\.nn\.\w*cross_entropy_with_logits\w*$")
+_RATE = re.compile(r"(^|_)(lr|learning_rate)$")
 _SCHEDULE = re.compile(r"keras\.optimizers\.schedules\.\w+$")
+_OTHER_STRATEGY = re.compile(r"\.[A-Z]\w*Strategy$")  # A class of another library
 _STEPS = ("decay_steps", "warmup_steps", "first_decay_steps")
 _WRITERS = frozenset({"tensorflow.saved_model.save", "keras.models.save_model", "keras.saving.save_model"})
 
@@ -40,6 +42,9 @@ _WRITERS = frozenset({"tensorflow.saved_model.save", "keras.models.save_model", 
 def external(call: Call, callee: val.External) -> Value:
     """A function or class of another module."""
     call.interpreter.trace.calls.append(Named(call.site, callee.name))
+    if kind_of(callee.name) in {Kind.HARMLESS, Kind.UNKNOWN} and _OTHER_STRATEGY.search(callee.name):
+        call.interpreter.trace.unclear = True
+        return val.External("builtins.object()")  # Its replicas are others than those of TensorFlow.
     return _MAKERS.get(kind_of(callee.name), _harmless)(call, callee.name)
 
 
@@ -193,7 +198,7 @@ def _optimizer(call: Call, name: str) -> Value:
     inner = call.get(0, "inner_optimizer")
     if name.endswith("LossScaleOptimizer") and isinstance(inner, val.Optimizer):
         return inner
-    rate = as_number(call.get(0, "learning_rate", "lr") or UNKNOWN)
+    rate = _rate(call.get(0, "learning_rate", "lr") or UNKNOWN)
     algorithm = name.rpartition(".")[2]
     momentum = as_number(call.get(1, "momentum") or UNKNOWN)
     moves = algorithm == "SGD" and isinstance(momentum, val.Number) and not _is_zero(momentum)
@@ -203,6 +208,13 @@ def _optimizer(call: Call, name: str) -> Value:
     every = isinstance(call.keywords.get("ema_overwrite_frequency"), val.Number)
     made.overwrites = every and not _is(call.keywords.get("use_ema"), default=False)
     return made
+
+
+def _rate(given: Value) -> Value:
+    """The learning rate. A schedule of the script has it as an attribute."""
+    options = [one for one in getattr(given, "options", [given]) if type(one) is val.Object]
+    kept = (value for one in options for name, value in one.attributes.items() if _RATE.search(name))
+    return next((value for value in kept if isinstance(value, val.Number)), as_number(given))
 
 
 def _is_zero(value: Value | None) -> bool:

@@ -78,8 +78,10 @@ def _dataset(call: Call) -> Value:
 
 def _batching(call: Call) -> Value:
     """What ``apply`` of a dataset gets."""
-    drops = call.get(1, "drop_remainder") is not None
-    return val.Dataset(source_shown=False, batch=as_number(call.first), node=call.site, drops=drops)
+    maps = "map_and_batch" in ast.unparse(call.node.func)
+    drops = call.get(1 + 2 * maps, "drop_remainder") is not None
+    size = as_number(call.get(int(maps), "batch_size") or UNKNOWN)
+    return val.Dataset(source_shown=False, batch=size, node=call.site, drops=drops)
 
 
 def _iterator(call: Call) -> Value:
@@ -209,7 +211,7 @@ _FUNCTIONS: tuple[tuple[Callable[[Call], Value], str], ...] = (
     (lambda call: val.Scope(val.Strategy(DEFAULT, call.site)), "contextlib.nullcontext"),
     (_dataset, "builtins.enumerate tqdm.tqdm tqdm.auto.tqdm"),
     (_iterator, "builtins.iter"),
-    (_batching, "tensorflow.data.experimental.dense_to_ragged_batch"),
+    (_batching, "tensorflow.data.experimental.dense_to_ragged_batch tensorflow.data.experimental.map_and_batch"),
     (_next, "builtins.next"),
     (_zip, "builtins.zip"),
     (_range, "builtins.range"),

@@ -31,7 +31,8 @@ def grows(trace: Trace) -> bool:
     """Whether a batch is for all replicas: that of a training, or one that the script computes."""
     sizes = [size for *_, size, _ in divided_batches(trace)]
     products = any(size.scaled or (size.product and count_names(size)) for size in sizes)
-    return products or any(re.search("batch", name, re.IGNORECASE) for name, _ in trace.scaled)
+    known = any(size.value is not None for size in sizes)  # what the script computes is for something else
+    return products or (not known and any(re.search("batch", name, re.IGNORECASE) for name, _ in trace.scaled))
 
 
 def trained_datasets(trace: Trace) -> Iterator[tuple[Strategy | None, Dataset]]:
@@ -45,12 +46,6 @@ def trained_datasets(trace: Trace) -> Iterator[tuple[Strategy | None, Dataset]]:
 def has_workers(strategy: Strategy | None) -> bool:
     """Whether a strategy certainly has several workers."""
     return strategy is not None and strategy.kinds - SINGLE == WORKERS
-
-
-def offers(trace: Trace, strategy: Strategy | None, kind: str) -> bool:
-    """Whether the script itself creates a strategy of a kind, which may be the one of several that trains."""
-    nodes = [one.node for one in trace.strategies if strategy is not None and kind in strategy.kinds]
-    return any(kind in one.kinds and nodes.count(one.node) == 1 for one in trace.strategies)
 
 
 def _where(node: ast.AST) -> str:

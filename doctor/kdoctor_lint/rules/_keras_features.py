@@ -11,8 +11,6 @@ KERAS_3 = (3, 0)
 MEASURED_FROM, MEASURED_TO = (3, 10), (3, 15)
 """The oldest and the newest release of Keras that was measured. All releases in between that were measured agree."""
 OLDEST = (3, 2)  # The oldest release that was measured for features that were wrong before, too
-SOURCE = "measured with Keras 3.10.0, 3.12.4, 3.14.0 and 3.15.1 (TensorFlow 2.21.0, two logical CPU devices)"
-SOURCE_FROM_OLDEST = "measured with releases of Keras from 3.2.1 to 3.15.1 (kdoctor matrix)"
 _MEASURED_KINDS = frozenset({"MirroredStrategy"})
 
 

@@ -1,23 +1,24 @@
 import ast
 from functools import partial
 
-from kdoctor.defects import defect
 from kdoctor.text.lists import counted
 from kdoctor_lint.flow.values import Place
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.names import MIRRORED, SINGLE
 from kdoctor_lint.rules import _keras_features as keras_3
-from kdoctor_lint.rules._batches import offers
-
-_TWICE, _MIXED = defect("smoke.loss-object-in-layer"), defect("smoke.synchronized-added-loss")
 
 
 @keras_3.on_keras_3
-def _fit(trace: Trace, *, kind: str, where: str = "", may: bool = False) -> Hits:
-    """Calls of ``fit`` that a strategy of this kind trains in every branch of the script, or in one of them."""
+def _fit(trace: Trace, *, kind: str, where: str = "", chosen: bool = False) -> Hits:
+    """Calls of ``fit`` that a strategy of this kind trains, or may train, if the script chooses one of several."""
     for event in trace.fitted:
-        if event.home and (event.home.kinds - SINGLE == {kind} or (may and offers(trace, event.home, kind))):
+        kinds = event.home.kinds - SINGLE if event.home else ()
+        if kind in kinds and chosen is (len(kinds) > 1):
             yield event.node, f"`fit` of Keras 3 fails {where}under {kind}"
+
+
+fit_of_workers = partial(_fit, kind="MultiWorkerMirroredStrategy", where="on several workers ")
+_fit_of_servers = partial(_fit, kind="ParameterServerStrategy")
 
 
 @keras_3.on_keras_3
@@ -75,63 +76,12 @@ def _mixed_up(trace: Trace) -> Hits:
             yield node, "what a layer adds to the loss is mixed up between replicas by synchronized BatchNormalization"
 
 
-WORKERS = Rule(
-    id="lint.multi-worker-fit",
-    code="KD511",
-    severity=Severity.WARNING,
-    sources=("https://github.com/keras-team/keras/issues/20585", keras_3.SOURCE_FROM_OLDEST),
-    judge=partial(_fit, kind="MultiWorkerMirroredStrategy", where="on several workers ", may=True),
-)
-SERVERS = Rule(
-    id="lint.parameter-server-fit",
-    code="KD508",
-    severity=Severity.ERROR,
-    judge=partial(_fit, kind="ParameterServerStrategy"),
-)
+WORKERS = Rule(id="lint.multi-worker-fit", code="KD511", severity=Severity.WARNING, judge=fit_of_workers)
+SERVERS = Rule(id="lint.parameter-server-fit", code="KD508", severity=Severity.ERROR, judge=_fit_of_servers)
 STRINGS = Rule(id="lint.string-input", code="KD510", severity=Severity.ERROR, judge=_strings)
-UNSEEDED = Rule(
-    id="lint.unseeded-random",
-    code="KD514",
-    severity=Severity.ERROR,
-    sources=tuple(defect("smoke.unseeded-random").source),
-    judge=_unseeded,
-)
-ON_BATCH = Rule(
-    id="lint.predict-on-batch",
-    code="KD506",
-    severity=Severity.WARNING,
-    sources=(*defect("smoke.predict-on-batch").source, keras_3.SOURCE),
-    judge=_on_batch,
-)
-BUILT_LATE = Rule(
-    id="lint.optimizer-built-late",
-    code="KD503",
-    severity=Severity.ERROR,
-    sources=(*defect("smoke.optimizer-built-late").source, keras_3.SOURCE),
-    judge=_built_late,
-)
-RANDOM = Rule(
-    id="lint.random-layers",
-    code="KD504",
-    severity=Severity.WARNING,
-    sources=(*defect("smoke.random-layers").source, keras_3.SOURCE_FROM_OLDEST),
-    judge=_random,
-)
-LOSS_OBJECT = Rule(
-    id="lint.loss-object-in-layer",
-    code="KD512",
-    severity=Severity.WARNING,
-    why=_TWICE.why,
-    fix=_TWICE.fix,
-    sources=tuple(_TWICE.source),
-    judge=_divided_twice,
-)
-SYNCHRONIZED = Rule(
-    id="lint.synchronized-added-loss",
-    code="KD513",
-    severity=Severity.WARNING,
-    why=_MIXED.why,
-    fix=_MIXED.fix,
-    sources=tuple(_MIXED.source),
-    judge=_mixed_up,
-)
+UNSEEDED = Rule(id="lint.unseeded-random", code="KD514", severity=Severity.ERROR, judge=_unseeded)
+ON_BATCH = Rule(id="lint.predict-on-batch", code="KD506", severity=Severity.WARNING, judge=_on_batch)
+BUILT_LATE = Rule(id="lint.optimizer-built-late", code="KD503", severity=Severity.ERROR, judge=_built_late)
+RANDOM = Rule(id="lint.random-layers", code="KD504", severity=Severity.WARNING, judge=_random)
+LOSS_OBJECT = Rule(id="lint.loss-object-in-layer", code="KD512", severity=Severity.WARNING, judge=_divided_twice)
+SYNCHRONIZED = Rule(id="lint.synchronized-added-loss", code="KD513", severity=Severity.WARNING, judge=_mixed_up)

@@ -3,13 +3,12 @@ from collections.abc import Callable
 from functools import partial
 from operator import attrgetter
 
-from kdoctor.defects import defect
 from kdoctor.text.lists import some
 from kdoctor_lint.flow.trace import Compiled
 from kdoctor_lint.flow.values import Optimizer, Place, Strategy
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.names import MIRRORED, SOME
-from kdoctor_lint.rules._keras_features import OLDEST, SOURCE, SOURCE_FROM_OLDEST, is_mirrored, on_keras_3, releases
+from kdoctor_lint.rules._keras_features import OLDEST, is_mirrored, on_keras_3, releases
 
 
 @on_keras_3
@@ -40,21 +39,18 @@ EMA = Rule(
     id="lint.ema-overwrite",
     code="KD507",
     severity=Severity.ERROR,
-    sources=(*defect("smoke.ema-overwrite").source, SOURCE),
     judge=partial(_judge, found=_overwriting, what="`ema_overwrite_frequency` fails on several replicas"),
 )
 LOSS = Rule(
     id="lint.scalar-loss",
     code="KD505",
     severity=Severity.ERROR,
-    sources=(*defect("smoke.scalar-loss").source, SOURCE),
     judge=partial(_judge, found=_of_one_number, what="`{}` returns one number, so gradients are summed over replicas"),
 )
 STEPS = Rule(
     id="lint.steps-per-execution",
     code="KD502",
     severity=Severity.ERROR,
-    sources=(*defect("smoke.steps-per-execution").source, SOURCE),
     judge=partial(_judge, found=attrgetter("steps"), what="`steps_per_execution` above 1 fails on several replicas"),
 )
 
@@ -83,10 +79,4 @@ def _trained_by(event: Compiled) -> Strategy | None:
     return event.home or (made.strategy if made is not None and made.place is Place.INSIDE else None)
 
 
-CLIPPING = Rule(
-    id="lint.clipping",
-    code="KD501",
-    severity=Severity.ERROR,
-    sources=(*defect("smoke.clipping").source, SOURCE_FROM_OLDEST),
-    judge=_judge_clipping,
-)
+CLIPPING = Rule(id="lint.clipping", code="KD501", severity=Severity.ERROR, judge=_judge_clipping)

@@ -1,7 +1,7 @@
 import re
 from functools import partial
 
-from kdoctor_lint.model import MEASURED, Hits, Rule, Severity, Trace
+from kdoctor_lint.model import Hits, Rule, Severity, Trace
 
 _MULTI_GPU = re.compile(r"keras\.utils\.(\w+\.)*multi_gpu_model$")
 _PACKAGES = {"tensorflow": "TensorFlow", "keras": "Keras"}
@@ -34,12 +34,6 @@ RULE = Rule(
     id="lint.removed-api",
     code="KD403",
     severity=Severity.ERROR,
-    sources=(
-        "https://keras.io/guides/migrating_to_keras_3/",
-        "https://www.tensorflow.org/guide/migrate",
-        "https://github.com/tensorflow/tensorflow/releases",
-        MEASURED,
-    ),
     judge=partial(_judge, certain=True),
     words=("tensorflow", "keras"),
     once=True,
@@ -48,7 +42,6 @@ NAMES = Rule(
     id="lint.removed-names",
     code="KD404",
     severity=Severity.INFO,
-    sources=RULE.sources,
     judge=partial(_judge, certain=False),
     words=RULE.words,
     once=True,

@@ -4,11 +4,9 @@ from kdoctor_lint.flow.values import TWICE, Number, Optimizer
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.rules._batches import count_names, divided_batches, grows, shown, splits
 
-_SCHEDULES = frozenset({"LearningRateScheduler", "ReduceLROnPlateau"})
-
 
 def _judge(trace: Trace) -> Hits:
-    if trace.callbacks & _SCHEDULES:
+    if "LearningRateScheduler" in trace.callbacks:
         return
     larger = grows(trace)
     fixed = [size.value for *_, size, _ in divided_batches(trace) if size.value is not None and not larger]

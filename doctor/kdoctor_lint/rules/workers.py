@@ -1,17 +1,23 @@
 from kdoctor_lint.flow.values import Many, Number, Table, Value
 from kdoctor_lint.model import Hits, Rule, Severity, Trace
 from kdoctor_lint.names import SINGLE, WORKERS
-from kdoctor_lint.rules._batches import has_workers, offers
+from kdoctor_lint.rules._batches import has_workers
+from kdoctor_lint.rules.models_of_keras_3 import fit_of_workers
 
 
-def _judge_paths(trace: Trace) -> Hits:
-    kinds = {kind for strategy in trace.strategies for kind in strategy.kinds}
+def _judge_paths(trace: Trace, *, chosen: bool = False) -> Hits:
+    certain = {kind for strategy in trace.strategies for kind in strategy.kinds} - SINGLE == WORKERS
     for saved in trace.saved:
-        if kinds - SINGLE != WORKERS and not offers(trace, saved.strategy, *WORKERS):
+        if certain is chosen or not (certain or (saved.strategy and saved.strategy.kinds & WORKERS)):
             continue
         # In Keras 2, ModelCheckpoint writes to a different path on each worker. /tmp is not shared.
         if not (saved.what == "ModelCheckpoint" and trace.legacy) and not saved.path.startswith("/tmp/"):  # noqa: S108
             yield saved.node, f"`{saved.what}` writes to {saved.path!r} on every worker"
+
+
+def _judge_chosen(trace: Trace) -> Hits:
+    yield from fit_of_workers(trace, chosen=True)
+    yield from _judge_paths(trace, chosen=True)
 
 
 def _judge_index(trace: Trace) -> Hits:
@@ -27,4 +33,5 @@ def _at(value: Value | None, key: str) -> Value | None:
 
 
 SAVE = Rule(id="lint.save-from-every-worker", code="KD304", severity=Severity.WARNING, judge=_judge_paths)
+CHOSEN = Rule(id="lint.chosen-workers", code="KD311", severity=Severity.INFO, judge=_judge_chosen)
 INDEX = Rule(id="lint.literal-worker-index", code="KD309", severity=Severity.INFO, judge=_judge_index)

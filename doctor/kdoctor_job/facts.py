@@ -265,6 +265,8 @@ class JobFit:
     """``train.py:9``, or ``train.ipynb:cell 3:9``."""
     others: tuple[str, ...] = ()
     """Where that file has other calls that train models of Keras."""
+    history: tuple[str, ...] = ()
+    """Numbers of its history that what follows reads."""
 
 
 @record

@@ -117,8 +117,8 @@ BAD = {
     "no model": ("job.model-and-data", "str"),
     "function of no model": ("job.model-and-data", "None"),
     "PyDataset without end": ("job.epoch-ends", "steps"),
-    "generator of eight batches": ("job.examples", "of 128 examples, fit trained"),
-    "generator of eight batches of two sizes": ("job.examples", "of 96 examples, fit trained"),
+    "generator of eight batches": ("job.examples", "of the first 128 examples, fit trained"),
+    "generator of eight batches of two sizes": ("job.examples", "of the first 96 examples, fit trained"),
     "strings": ("job.trains", "Value for attr 'T' of string"),
     "parts of two sizes": ("job.equals-one-device", "weights differ"),
 }

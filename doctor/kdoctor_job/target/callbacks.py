@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import copy
 import inspect
 import os
 import re
@@ -11,7 +12,7 @@ import textwrap
 from pathlib import Path
 from typing import Any, Iterator, Optional, Sequence, Set, Tuple, Union
 
-from kdoctor_job.target.parts import is_own_class
+from kdoctor_job.target.parts import describe, is_own_class
 from kdoctor_job.target.saves import why_not_serialized
 from kdoctor_job.target.summaries import why_none
 
@@ -48,6 +49,24 @@ def why_it_raises(callback: Any, model: Any, schedule: Optional[str]) -> Optiona
         if why:
             fix = "Give that class a get_config with the arguments of its __init__, or save weights only."
             return f"{name} cannot save the model: {why}", fix
+    return None
+
+
+def why_undirected(callback: Any, model: Any) -> Optional[str]:
+    """What a callback of Keras 3 raises after the first epoch because it does not know whether its number should grow.
+
+    Args:
+        callback: of the job.
+        model: a copy that has trained, since its metrics are made then.
+    """
+    if getattr(callback, "monitor_op", True) is not None or not hasattr(callback, "_set_monitor_op"):
+        return None
+    tried = copy.copy(callback)
+    tried._model = model  # noqa: SLF001 - set_model may be the job's
+    try:
+        tried._set_monitor_op()  # noqa: SLF001 - as on_epoch_end does
+    except Exception as error:
+        return describe(error)
     return None
 
 

@@ -356,7 +356,13 @@ def _slices(arrays: Any, size: int) -> Iterator[Any]:
         raise _Misshapen(f"arrays differ in their number of examples: {', '.join(map(str, sorted(lengths)))}")
     (length,) = lengths
     for start in range(0, length, size):
-        yield tf.nest.map_structure(lambda leaf: leaf[start : start + size], arrays)  # noqa: B023 - called at once
+        yield tf.nest.map_structure(lambda leaf: _in_floatx(leaf[start : start + size]), arrays)  # noqa: B023 - called at once
+
+
+def _in_floatx(values: Any) -> Any:
+    """The values as ``fit`` has those of arrays: real numbers have the type of Keras's variables."""
+    array = np.asarray(values)
+    return array.astype(tf.keras.backend.floatx()) if np.issubdtype(array.dtype, np.floating) else array
 
 
 def _sizes(batch: Any) -> List[int]:

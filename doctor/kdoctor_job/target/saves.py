@@ -1,4 +1,7 @@
-"""How a script saves its model after ``fit``, which does not return here: each call is tried with a small model."""
+"""What a script does after ``fit``, which does not return here, as far as its text shows it.
+
+Calls that save the model are tried with a small one.
+"""
 
 from __future__ import annotations
 
@@ -41,11 +44,29 @@ def why_unsaved(model: Any, source: str, line: int, values: Mapping[str, Any]) -
     return None
 
 
+def numbers_of_history(source: str, line: int) -> List[str]:
+    """The names in ``history.history["acc"]`` behind ``history = model.fit(...)`` in that line, if that runs."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return []
+    assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)]
+    names = {ast.unparse(one) for node in assigned if _has(node, line) for one in node.targets}
+    later = [node for statement in _after(tree.body, line) for node in ast.walk(statement)]
+    of_fit = {f"{name}.history" for name in names}
+    read = [node.slice for node in later if isinstance(node, ast.Subscript) and ast.unparse(node.value) in of_fit]
+    return sorted({str(name.value) for name in read if isinstance(name, ast.Constant)})
+
+
+def _has(node: ast.stmt, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or node.lineno)
+
+
 def _after(statements: Sequence[ast.stmt], line: int) -> Iterator[ast.stmt]:
     """The statements that run once the one in this line has ended."""
     for statement in statements:
         blocks: List[List[ast.stmt]] = [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]
-        around = [block for block in blocks if any(one.lineno <= line <= (one.end_lineno or 0) for one in block)]
+        around = [block for block in blocks if any(_has(one, line) for one in block)]
         if around:
             yield from _after(around[0], line)
         elif statement.lineno > line and not isinstance(statement, (*_MAY_NOT_RUN, *_LATER)):

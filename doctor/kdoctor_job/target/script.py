@@ -26,7 +26,7 @@ from kdoctor_job.target.model import is_compiled
 from kdoctor_job.target.notebook import run_notebook
 from kdoctor_job.target.other_fits import other_fits
 from kdoctor_job.target.parts import PartError, call, describe, keras_of
-from kdoctor_job.target.saves import why_unsaved
+from kdoctor_job.target.saves import numbers_of_history, why_unsaved
 from kdoctor_job.target.summaries import refuse_writers
 from kdoctor_target.runner.case import NotHere
 
@@ -218,7 +218,8 @@ def _rest(begins: TrainingBegins, names: List[str], model: Any, *, after: bool) 
     if unsaved:
         raise PartError(PART, f"{unsaved[0]} ({places[unsaved[1] - 1]})", _SAVE_OTHERWISE)
     found = other_fits(source.encode(), here)
-    return {"place": place, "others": [places[other - 1] for other in found if other > here or not after]}
+    others = [places[other - 1] for other in found if other > here or not after]
+    return {"place": place, "others": others, "history": numbers_of_history(source, here)}
 
 
 def _given(reached: TrainingBegins, script: str) -> Tuple[Any, Any, Dict[str, Any]]:

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from kdoctor_job.target import masks, measures
 from kdoctor_job.target.batches import dataset
+from kdoctor_job.target.callbacks import why_undirected
 from kdoctor_job.target.cloning import CopyError
 from kdoctor_job.target.comparing import Comparison, why_incomparable
 from kdoctor_job.target.copies import Copier, NotBuiltError, Setup
@@ -93,6 +94,11 @@ class JobTrainer:
         finally:
             self._say(memory=_memory(self._trials.strategy))
         copy = self._trials.mirrored
+        callbacks = self._trials.fit.callbacks if self._trials.fit else []
+        undirected = next(filter(None, (why_undirected(one, copy) for one in callbacks)), None)
+        if undirected:
+            self._say(problem=undirected)
+            return
         known = options_of(self._model)
         built = [option for option in options_of(copy) if option.name not in dict(known)]
         self._say(options_when_built=dict(built))

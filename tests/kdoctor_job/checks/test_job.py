@@ -383,6 +383,11 @@ def monitoring(*names: str, validation: bool = True) -> SmokeRun:
     return run(job=replace(job, monitored=dict.fromkeys(names, "EarlyStopping"), fit_arguments=given))
 
 
+def plotting(*names: str) -> SmokeRun:
+    job = job_of(monitoring())
+    return run(job=replace(job, fit=JobFit(number=1, place="train.py:9", history=names)))
+
+
 test_monitors = table(
     "job.monitors",
     Severity.WARNING,
@@ -390,9 +395,11 @@ test_monitors = table(
     fails(
         monitoring("val_acc", "loss"),
         "fit reports loss, accuracy, val_loss, val_accuracy",
-        briefs=["EarlyStopping monitors val_acc, which fit does not report"],
+        briefs=["EarlyStopping reads val_acc, which fit does not report"],
     ),
     fails(monitoring("val_loss", validation=False), "fit reports loss, accuracy."),
+    passes(plotting("loss", "val_accuracy"), "loss, val_accuracy"),
+    fails(plotting("acc"), "fit reports loss", briefs=["history reads acc, which fit does not report"]),
     unknown(run(job=replace(job_of(monitoring("loss")), training=replace(TRAINING, own=None)))),
     skips(monitoring(), "no callback"),
     skips(run(job=replace(job_of(run()), monitored=None)), "may add numbers"),

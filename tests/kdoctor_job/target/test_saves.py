@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from helpers.cases import cases
-from kdoctor_job.target.saves import why_unsaved
+from kdoctor_job.target.saves import numbers_of_history, why_unsaved
 
 pytestmark = pytest.mark.tensorflow
 
@@ -71,3 +71,20 @@ def test_layer_without_its_arguments_is_named() -> None:
     found = why_unsaved(model, source, 1, {"model": model})
     assert found is not None
     assert found[1] == 3
+
+
+def test_numbers_of_the_history_are_those_of_this_fit() -> None:
+    source = """
+first = model.fit(data)
+print(first.history["old"])
+if longer:
+    second = model.fit(data,
+        epochs=2)
+    plot(second.history["acc"], second.history["val_loss"])
+    print(first.history["loss"], second.other["lr"], second.history[name])
+    if plots:
+        second.history["rare"]
+plot(second.history["loss"])
+"""
+    assert numbers_of_history(source, 6) == ["acc", "loss", "val_loss"]
+    assert numbers_of_history(source, 9) == numbers_of_history("model.fit(", 1) == []

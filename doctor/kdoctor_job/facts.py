@@ -178,6 +178,8 @@ class JobTraining:
     """Why nothing was trained."""
     problem: Reason = None
     """The error that the training on the replicas raised."""
+    ended_by: Reason = None
+    """The error of a callback of Keras, whose hooks are called for two epochs."""
     trains_alone: bool | None = None
     """Whether one device takes these steps without an error; None if that is not known."""
     trains_share: bool | None = None

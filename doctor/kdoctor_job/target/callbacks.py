@@ -1,10 +1,9 @@
-"""Where the job's callbacks save, and what would end the job after its first epoch. None is run: they write files."""
+"""Where the job's callbacks save, and what of them would end the job, as far as it can be read."""
 
 from __future__ import annotations
 
 import ast
 import builtins
-import copy
 import inspect
 import os
 import re
@@ -12,7 +11,7 @@ import textwrap
 from pathlib import Path
 from typing import Any, Iterator, Optional, Sequence, Set, Tuple, Union
 
-from kdoctor_job.target.parts import describe, is_own_class
+from kdoctor_job.target.parts import is_own_class
 from kdoctor_job.target.saves import why_not_serialized
 from kdoctor_job.target.summaries import why_none
 
@@ -52,29 +51,11 @@ def why_it_raises(callback: Any, model: Any, schedule: Optional[str]) -> Optiona
     return None
 
 
-def why_undirected(callback: Any, model: Any) -> Optional[str]:
-    """What a callback of Keras 3 raises after the first epoch because it does not know whether its number should grow.
-
-    Args:
-        callback: of the job.
-        model: a copy that has trained, since its metrics are made then.
-    """
-    if getattr(callback, "monitor_op", True) is not None or not hasattr(callback, "_set_monitor_op"):
-        return None
-    tried = copy.copy(callback)
-    tried._model = model  # noqa: SLF001 - set_model may be the job's
-    try:
-        tried._set_monitor_op()  # noqa: SLF001 - as on_epoch_end does
-    except Exception as error:
-        return describe(error)
-    return None
-
-
 def _classes(callback: Any) -> Set[str]:
     return {kind.__name__ for kind in type(callback).__mro__}
 
 
-def _paths(callback: Any) -> Iterator[Tuple[str, Union[str, "os.PathLike[str]"]]]:
+def paths(callback: Any) -> Iterator[Tuple[str, Union[str, "os.PathLike[str]"]]]:
     """Its attributes that are paths."""
     for name, value in vars(callback).items():
         if _NAMES_A_PATH.search(name) and isinstance(value, (str, os.PathLike)) and str(value):
@@ -84,7 +65,7 @@ def _paths(callback: Any) -> Iterator[Tuple[str, Union[str, "os.PathLike[str]"]]
 def other_place(callbacks: Sequence[Any], folder: Path) -> Optional[str]:
     """The first path that a callback has outside the folder, where it would write over the user's files."""
     for callback in callbacks:
-        for name, value in _paths(callback):
+        for name, value in paths(callback):
             place = Path(value).resolve()
             if folder.resolve() not in (place, *place.parents):
                 return f"{type(callback).__name__}.{name} is {str(value)!r}"
@@ -93,7 +74,7 @@ def other_place(callbacks: Sequence[Any], folder: Path) -> Optional[str]:
 
 def unwritable(callback: Any) -> Optional[str]:
     """The folder in which one of Keras saves, or the nearest one that exists, if this user cannot write there."""
-    for _, value in _paths(callback) if _SAVE & _classes(callback) else ():
+    for _, value in paths(callback) if _SAVE & _classes(callback) else ():
         place = Path(value).absolute()
         folder = next((one for one in (place, *place.parents) if one.is_dir()), None)
         if folder and "://" not in str(value) and not os.access(folder, os.W_OK):

@@ -105,7 +105,8 @@ class Job:
             found.get("final_batch") or 0,
         )
         epoch = partial(data.epoch, lambda: fit.apply(self._made(strategy)))
-        JobTrainer(model, trials, epoch, lambda training: say(training=training)).run(phase)
+        alone = self.own is not None
+        JobTrainer(model, trials, epoch, lambda training: say(training=training), nothing_follows=alone).run(phase)
 
     def _first(self, strategy: Any, builder: Callable[[], Any]) -> Any:
         """The model that the function makes in the strategy's scope, or as the job calls it if it enters a scope."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import traceback
-from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
+from typing import Any, Callable, Collection, Dict, Iterable, List, Optional, Tuple
 
 import numpy as np
 import tensorflow as tf
 
 from kdoctor_job.target import masks, measures
 from kdoctor_job.target.batches import dataset
-from kdoctor_job.target.callbacks import why_undirected
 from kdoctor_job.target.cloning import CopyError
 from kdoctor_job.target.comparing import Comparison, why_incomparable
 from kdoctor_job.target.copies import Copier, NotBuiltError, Setup
@@ -32,6 +31,7 @@ from kdoctor_job.target.options import (
 )
 from kdoctor_job.target.outside import Outside
 from kdoctor_job.target.parts import PartError, describe, is_default, is_out_of_memory, keras_of, replica_devices
+from kdoctor_job.target.rehearsal import why_ended
 from kdoctor_job.target.trials import Phase, SpentError, Trained, Trials
 from kdoctor_target.training.replicas import read_copies
 
@@ -46,11 +46,21 @@ COMPARED = ("MirroredStrategy", "OneDeviceStrategy", "_DefaultDistributionStrate
 class JobTrainer:
     """Trains copies of the model on the same batches."""
 
-    def __init__(self, model: Any, trials: Trials, epoch: Callable[[], Epoch], note: Callable[[Facts], None]) -> None:
+    def __init__(
+        self,
+        model: Any,
+        trials: Trials,
+        epoch: Callable[[], Epoch],
+        note: Callable[[Facts], None],
+        *,
+        nothing_follows: bool = False,
+    ) -> None:
         self._model = model
         self._trials = trials
         self._epoch = epoch
         self._note = note
+        self._nothing_follows = nothing_follows
+        self._reported: Collection[str] = ()
         self.facts: Facts = {"steps": len(trials.batches)}
         """By the names of ``JobTraining``'s fields."""
 
@@ -68,6 +78,7 @@ class JobTrainer:
             return
         try:
             self._train(phase)
+            self._rehearse()
         finally:
             changed = outside.restore()
         if changed:
@@ -75,6 +86,18 @@ class JobTrainer:
             reason = f"a step changes {names} outside of the model, which kdoctor restored; keep it in the model"
             self.facts = {"steps": 0}
             self._say(not_run=reason)
+
+    def _rehearse(self) -> None:
+        """Call the hooks of the callbacks for two epochs, if the copies have trained."""
+        fit, names = self._trials.fit, [name for name in self._reported if not name.startswith("val_")]
+        if fit is None or not names:
+            return
+        validates = {"validation_data", "validation_split"} & {*fit.names}
+        numbers = [*names, *(f"val_{name}" for name in names if validates)]
+        ended = (why_ended(one, self._trials.mirrored, numbers, own=self._nothing_follows) for one in fit.callbacks)
+        found = next(filter(None, ended), None)
+        if found:
+            self._say(ended_by=found)
 
     def _train(self, phase: Phase) -> None:
         phase("build")
@@ -93,12 +116,7 @@ class JobTrainer:
             return
         finally:
             self._say(memory=_memory(self._trials.strategy))
-        copy = self._trials.mirrored
-        callbacks = self._trials.fit.callbacks if self._trials.fit else []
-        undirected = next(filter(None, (why_undirected(one, copy) for one in callbacks)), None)
-        if undirected:
-            self._say(problem=undirected)
-            return
+        copy, self._reported = self._trials.mirrored, trained.logs
         known = options_of(self._model)
         built = [option for option in options_of(copy) if option.name not in dict(known)]
         self._say(options_when_built=dict(built))

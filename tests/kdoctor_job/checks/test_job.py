@@ -728,6 +728,12 @@ test_trains = table(
         run(training={"own_losses": (1.0, None), "nonfinite": ("a/bias",)}),
         "your model: losses 1, not finite; NaN or infinity in a/bias.",
     ),
+    fails(
+        run(training={"ended_by": "CSVLogger raises in the first epochs: FileNotFoundError: no/log.csv"}),
+        "callbacks: CSVLogger raises",
+        "leave it out",
+        of=["callbacks"],
+    ),
     unknown(run(training={"not_run": "not compiled"})),
     unknown(run(job=None, outcome="timed-out", phase="script"), "ended in phase script (out of time: --model-timeout)"),
     unknown(

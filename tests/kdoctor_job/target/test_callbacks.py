@@ -7,10 +7,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 
-from kdoctor_job.target.callbacks import numbers_read, other_place, unwritable, why_it_raises, why_undirected
+from kdoctor_job.target.callbacks import numbers_read, other_place, unwritable, why_it_raises
 
 
 class Base:
@@ -107,23 +106,3 @@ def test_rate_is_set_by_a_callback_or_by_a_schedule() -> None:
     assert found is not None
     assert found[0] == "Own sets the learning rate, which CosineDecay decides: it raises"
     assert why_it_raises(setting, None, None) is why_it_raises(Base(), None, "CosineDecay") is None
-
-
-@pytest.mark.tensorflow
-def test_number_whose_direction_keras_does_not_know_is_named() -> None:
-    import keras
-
-    def dice(targets: Any, outputs: Any) -> Any:
-        return keras.ops.mean(targets * outputs)
-
-    ones = np.ones((8, 2))
-    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(2)])
-    model.compile("sgd", "mse", metrics=[dice, "accuracy"])
-    model.fit(ones, ones, verbose=0)
-    stopping = keras.callbacks.EarlyStopping
-    known = [stopping(), stopping("val_accuracy"), stopping("dice", mode="max"), keras.callbacks.History(), Base()]
-    assert [why_undirected(one, model) for one in known] == [None] * 5
-    asked = stopping("val_dice")
-    assert "val_dice" in str(why_undirected(asked, model))
-    assert asked.monitor_op is None  # the job's own is as it was
-    assert why_undirected(keras.callbacks.ReduceLROnPlateau("val_acc"), model)

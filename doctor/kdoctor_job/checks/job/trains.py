@@ -32,6 +32,7 @@ _UNNAMED = (
     "class_weight, sample_weight, validation_data and callbacks are not examined unless --fit-arguments names them"
 )
 """What fit also takes. Weights in the dataset are examined."""
+_CALLBACK_REMEDY = "Change that callback so that Keras takes it, or leave it out."
 _NAN_REMEDY = "Look for a too large learning rate, a logarithm or division without a floor, and NaN in the data."
 
 
@@ -39,7 +40,9 @@ _NAN_REMEDY = "Look for a too large learning rate, a logarithm or division witho
 def trains(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
     """The model finishes its first steps on all replicas and stays finite.
 
-    Why: most errors that stop a job (shapes, memory, a train_step that a strategy refuses) occur in its first steps.
+    Why: most errors that stop a job (shapes, memory, a train_step that a strategy refuses) occur in its first steps,
+    or after its first epoch: the hooks of Keras's callbacks are called for two epochs here, with their files in a
+    temporary folder.
     Remedy: fix the error; fit would raise the same.
     Source: https://keras.io/guides/distributed_training_with_tensorflow/
     """
@@ -54,6 +57,9 @@ def trains(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
         brief = headline(training.problem)
         remedy = _remedy(training, training.problem, job_of(run).data)
         yield finding("your model", training.problem, _EXPECTED, remedy, brief=brief)
+    elif training.ended_by:
+        brief, remedy = headline(training.ended_by), remedy_for(training.ended_by, _CALLBACK_REMEDY)
+        yield finding("callbacks", training.ended_by, "callbacks raise no error", remedy, brief=brief)
     elif not training.own_losses:
         yield unknown("training", "no step finished")
     elif None in training.own_losses or training.nonfinite:
@@ -69,7 +75,7 @@ def trains(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
         brief = "your model trains on 1 replica" if case.replicas == 1 else ""
         yield Evidence(subject="training", observed=observed, brief=brief)
         named = job_of(run).fit_arguments
-        observed = f"trained with {some(named)}; callbacks are not examined" if named else _UNNAMED
+        observed = f"trained with {some(named)}; own callbacks are read, not run" if named else _UNNAMED
         yield Evidence(subject="arguments of fit", observed=observed)
 
 

@@ -6,13 +6,17 @@ Calls that save the model are tried with a small one.
 from __future__ import annotations
 
 import ast
+import linecache
 import os
+import sys
 import tempfile
+import traceback
 from pathlib import Path
 from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from kdoctor_job.target.parts import describe, keras_of
+from kdoctor_job.target.parts import PartError, describe, is_model, keras_of
 
+SAVE_OTHERWISE = "Change that call before the job: it would end without its model."
 _METHODS = ("save", "save_weights")
 _MAY_NOT_RUN = (ast.If, ast.Try, ast.Match) if hasattr(ast, "Match") else (ast.If, ast.Try)
 _LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -24,7 +28,7 @@ def why_unsaved(model: Any, source: str, line: int, values: Mapping[str, Any]) -
     A call counts if it certainly runs, is of the model itself, and says in the script how its path ends.
 
     Args:
-        model: that ``fit`` trains.
+        model: that ``fit`` trains; None for any model.
         source: the text of the script.
         line: of the call of ``fit``, from 1.
         values: what names mean there.
@@ -37,11 +41,23 @@ def why_unsaved(model: Any, source: str, line: int, values: Mapping[str, Any]) -
         for call in ast.walk(statement):
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS:
                 ending = _ending(call.args[0], values) if len(call.args) == 1 else ""
-                if ending and _value(call.func.value, values) is model:
-                    why = _why(model, call.func.attr, ending, call.keywords)
+                found = _value(call.func.value, values)
+                if ending and (is_model(found) if model is None else found is model):
+                    why = _why(found, call.func.attr, ending, call.keywords)
                     if why:
                         return f"{ast.unparse(call)} will raise after the training: {why}", call.lineno
     return None
+
+
+def unsaved_by_loop(part: str) -> Optional[PartError]:
+    """What follows the loop of the script that this thread runs, if it does not save a model."""
+    name = str(getattr(sys.modules["__main__"], "__file__", ""))
+    frame = next((frame for frame, _ in traceback.walk_stack(None) if frame.f_code.co_filename == name), None)
+    if frame is None:
+        return None
+    values = {**frame.f_globals, **frame.f_locals}
+    found = why_unsaved(None, "".join(linecache.getlines(name)), frame.f_lineno, values)
+    return found and PartError(part, f"{found[0]} ({Path(name).name}:{found[1]})", SAVE_OTHERWISE)
 
 
 def numbers_of_history(source: str, line: int) -> List[str]:

@@ -26,7 +26,7 @@ from kdoctor_job.target.model import is_compiled
 from kdoctor_job.target.notebook import run_notebook
 from kdoctor_job.target.other_fits import other_fits
 from kdoctor_job.target.parts import PartError, call, describe, keras_of
-from kdoctor_job.target.saves import numbers_of_history, why_unsaved
+from kdoctor_job.target.saves import SAVE_OTHERWISE, numbers_of_history, why_unsaved
 from kdoctor_job.target.summaries import refuse_writers
 from kdoctor_target.runner.case import NotHere
 
@@ -40,7 +40,6 @@ _LOOPS = {
 _NAME_IT = "Name a script or module and its arguments without a launcher (torchrun): --model 'train.py --lr 1'."
 _GIVE_ARGUMENTS = "Give it the arguments that it needs, as in --model '{} --batch 64'."
 _COMPILE = "Call model.compile(...) in strategy.scope() before fit: fit raises an error without it."
-_SAVE_OTHERWISE = "Change that call before the job: it would end without its model."
 _USAGE = 2
 """The exit status of parsers of arguments."""
 _ERROR = re.compile(r"^.{0,80}?\berror: ", re.IGNORECASE)
@@ -216,7 +215,7 @@ def _rest(begins: TrainingBegins, names: List[str], model: Any, *, after: bool) 
     here = places.index(place) + 1 if place in places else 0
     unsaved = why_unsaved(model, source, here, begins.values)
     if unsaved:
-        raise PartError(PART, f"{unsaved[0]} ({places[unsaved[1] - 1]})", _SAVE_OTHERWISE)
+        raise PartError(PART, f"{unsaved[0]} ({places[unsaved[1] - 1]})", SAVE_OTHERWISE)
     found = other_fits(source.encode(), here)
     others = [places[other - 1] for other in found if other > here or not after]
     return {"place": place, "others": others, "history": numbers_of_history(source, here)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from helpers.cases import cases
-from kdoctor_job.target.saves import numbers_of_history, why_unsaved
+from kdoctor_job.target.saves import numbers_of_history, unsaved_by_loop, why_unsaved
 
 pytestmark = pytest.mark.tensorflow
 
@@ -88,3 +89,24 @@ plot(second.history["loss"])
 """
     assert numbers_of_history(source, 6) == ["acc", "loss", "val_loss"]
     assert numbers_of_history(source, 9) == numbers_of_history("model.fit(", 1) == []
+
+
+@cases(("model.save('model')", "(train.py:3)"), ("model.save('model.h5')", None), ("data.save('model')", None))
+def test_save_after_a_loop_is_of_any_model(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, saves: str, place: str | None
+) -> None:
+    import keras
+
+    script = tmp_path / "train.py"
+    script.write_text(f"for step in range(1):\n    found = train()\n{saves}\n")
+    monkeypatch.setattr(sys.modules["__main__"], "__file__", str(script), raising=False)
+    found = []
+
+    def train() -> None:
+        found.append(unsaved_by_loop("script"))
+        raise InterruptedError
+
+    values = {"model": keras.Sequential([keras.Input((2,))]), "data": Path(), "train": train}
+    with pytest.raises(InterruptedError):
+        exec(compile(script.read_text(), str(script), "exec"), values)  # noqa: S102 - the test's script
+    assert (place in str(found)) if place else found == [None]

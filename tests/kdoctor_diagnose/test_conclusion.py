@@ -158,6 +158,8 @@ def test_name_that_a_module_of_the_program_lacks_is_its_own_error() -> None:
     ("AttributeError: x has no attribute 'y'", "/home/ada/train.py", "program"),
     ("AttributeError: x has no attribute 'y'", "/v/lib/python3.9/site-packages/keras_core/a.py", "program"),
     ("Exception: URL fetch failure on https://a: None -- [SSL: CERTIFICATE_VERIFY_FAILED]", "", "environment"),
+    ("urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>", "", "machine"),
+    ("UnicodeDecodeError: 'ascii' codec can't decode byte 0xc3 in position 3", "", "environment"),
     ("google.api_core.exceptions.DeadlineExceeded: 504 Deadline Exceeded", "", "machine"),
     ("OSError: Unable to open file (file read failed: errno = 21, error message = 'Is a directory'", "", "undecided"),
     ("KeyError: 'y'", "pandas/_libs/index.pyx", "data"),

@@ -158,8 +158,8 @@ def _ended(log: int, tail: list[tuple[int, Line]], found: Scan) -> bool | None:
         return False
     if texts and not _BAR.match(texts[-1]) and (_STEP.search(texts[-1]) or _RESULT.match(texts[-1])):
         return not _STEP.search(texts[-1])
-    if log not in found.progress or not (epochs or bar):
-        return None
+    if log not in found.progress or not (epochs or (bar and ": " in bar.string)):
+        return None  # a bar without metrics is one of predictions, of which more may come
     return not (epochs and epochs[-1]["epoch"] != epochs[-1]["epochs"]) and (not bar or bar["step"] == bar["steps"])
 
 

@@ -54,9 +54,9 @@ _VAGUE = (Exception, OSError, RuntimeError, SystemError, BufferError)
 """Classes of Python whose exceptions may be about anything."""
 
 _OTHERS = re.compile(
-    r"packages[/\\](?!(?:tensorflow\w*|(?:tf_)?keras|keras_core|jax(?:lib)?|torch)[/\\])|[/\\]lib[/\\]python[\d.]+[/\\](?!\w+-p)"
+    r"packages[/\\](?!(?:tensorflow\w*|(?:tf_)?keras|keras_core|jax(?:lib)?|torch)[/\\])|[/\\]lib[/\\]python[\d.]+[/\\](?!\w+-p|inspect)"
 )
-"""A file of a library that is not a framework: a framework also raises the mistakes of programs."""
+"""A file of a library that is not a framework: a framework, or inspect, also raises the mistakes of programs."""
 _MISSING = re.compile(r"No module named ['\"]?(?P<name>\w+)")
 _OWN_MODULE = re.compile(
     r"(?:dataset|(?:data|model|train|test|util|helper|config|loss|layer|net|network|metric|tool|option)"

@@ -156,6 +156,7 @@ def test_name_that_a_module_of_the_program_lacks_is_its_own_error() -> None:
     ("AttributeError: x has no attribute 'y'", "/v/lib/python3.9/site-packages/keras/a.py", "program"),
     ("AttributeError: x has no attribute 'y'", "/usr/lib/python2.7/importlib/__init__.py", "environment"),
     ("AttributeError: x has no attribute 'y'", "/home/ada/train.py", "program"),
+    ("TypeError: got an unexpected keyword argument 'x'", "/usr/lib/python3.11/inspect.py", "program"),
     ("AttributeError: x has no attribute 'y'", "/v/lib/python3.9/site-packages/keras_core/a.py", "program"),
     ("Exception: URL fetch failure on https://a: None -- [SSL: CERTIFICATE_VERIFY_FAILED]", "", "environment"),
     ("urllib.error.URLError: <urlopen error [Errno -3] Temporary failure in name resolution>", "", "machine"),

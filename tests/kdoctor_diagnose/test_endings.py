@@ -31,6 +31,7 @@ def text(log: str) -> Diagnosis:
     (f"{RAN_OUT}{LAST_BAR}{FAILS}", "not-recognised"),
     (f"{RAN_OUT}Epoch 2/9\n{LONG_BAR}\nEpoch 3/9\n{LONG_BAR}", "no-end"),
     (f"{RAN_OUT}Epoch 2/9\n{LONG_BAR}", "cause"),
+    ("1/1 [====] - 1s 3ms/step\nProcessing time 0.02\n" * 9, "no-end"),
     ("E0000 00:00:1796084188.4 28811 util.cc:131] only with AVX-512. Falling back to Eigen.\n", "no-end"),
     (f"Epoch 2/2\n{LAST_BAR}Caught signal 15\nsaved\n", "no-failure"),
     (f"Epoch 2/3\n{LAST_BAR}Caught signal 15\nsaved\n", "consequence"),

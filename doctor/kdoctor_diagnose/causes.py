@@ -210,9 +210,12 @@ def _passed(group: Group, found: Scan) -> bool:
     if group.failure.kind != "crash" or group.followers or _is_of_many(group.first, found):
         return False
     at, raised = group.events[-1], _raised_after(group, found)
-    if WARNED.search(at.text) and (raised or (has_ended(found) and at.last < found.passed.get(at.log, 0))):
-        return True  # a Python warning did not end what raised an exception later, or trained to its end
-    if raised and not group.failure.follows and epochs_after(found, at)[0] > 1:
+    (epochs, is_last), is_well = epochs_after(found, at), has_ended(found)
+    if WARNED.search(at.text) and (raised or epochs > 1 or (is_well and at.last < found.passed.get(at.log, 0))):
+        return True  # a Python warning did not end what raised an exception later, or trained on
+    if is_last and is_well and group.certainty == _CERTAINTIES[0] and group.failure.ends_a_hang:
+        return words_after(found, at) is not None  # a pool of processes that did its work is ended so
+    if raised and not group.failure.follows and epochs > 1:
         return True  # it was caught, and what the process raised after further epochs ended it
     return all(event.last < found.passed.get(event.log, 0) and epochs_after(found, event)[1] for event in group.events)
 
@@ -415,7 +418,7 @@ def _unknown(found: Scan, groups: list[Group]) -> list[ErrorLine]:
     if any(error.score == EXCEPTION for error in lines):
         lines = [error for error in lines if error.score == EXCEPTION or TITLE not in error.text]
     if lines:
-        later = sorted(found.errors, key=order)
+        later = sorted(found.errors, key=order, reverse=True)  # the last one says most about it
         lines = [*(error for error in later if _repeats(error, lines[0])), *lines]
     best = max((error.score for error in lines), default=0)
     first = [error for error in lines if error.score >= min(best, _FAILED + 1)]

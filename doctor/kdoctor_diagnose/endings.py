@@ -133,10 +133,11 @@ def epochs_after(found: Scan, event: Event) -> tuple[int, bool]:
 
     No replica begins two without the others. Where a log does not name its processes, the last one may be before it.
     """
-    tail = ((at, _EPOCH.match(line.text)) for at, line in found.tails.get(event.log, []) if line.rank == event.rank)
-    epochs = [(at, epoch) for at, epoch in tail if epoch]
+    tail = [(at, line.text) for at, line in found.tails.get(event.log, []) if line.rank == event.rank]
+    epochs = [(at, epoch) for at, text in tail if (epoch := _EPOCH.match(text))]
     later = {epoch[0] for at, epoch in epochs if at > event.last}
-    is_last = bool(epochs) and epochs[-1][1]["epoch"] == epochs[-1][1]["epochs"]
+    bars = [bar for _, text in tail if (bar := _BAR.match(text))]
+    is_last = bool(epochs) and all(len({*count.groups()}) == 1 for count in (epochs[-1][1], *bars[-1:]))
     return len(later), is_last and (bool(later) or event.rank is None)
 
 
@@ -157,8 +158,8 @@ def _ended(log: int, tail: list[tuple[int, Line]], found: Scan) -> bool | None:
         return False
     if texts and not _BAR.match(texts[-1]) and (_STEP.search(texts[-1]) or _RESULT.match(texts[-1])):
         return not _STEP.search(texts[-1])
-    if log not in found.progress or not (epochs or bar):
-        return None
+    if log not in found.progress or not (epochs or (bar and ": " in bar.string)):
+        return None  # a bar without metrics is one of predictions, of which more may come
     return not (epochs and epochs[-1]["epoch"] != epochs[-1]["epochs"]) and (not bar or bar["step"] == bar["steps"])
 
 

@@ -20,10 +20,11 @@ _WORDS: dict[Owner, str] = {
     r"|No space left|Stale file handle|[Qq]uota ?[Ee]xceeded|Cannot allocate memory"
     r"|Connection(?:Refused|Reset|Aborted)?Error|TimeoutError"
     r"|CUDA_ERROR(?!_STREAM_CAPTURE)|CU(?:BLAS|DNN)_STATUS|hipError|HIP_ERROR|miopenStatus|NCCL (?:operation|error)"
-    r"|ncclComm|OutOfMemory|[Tt]imed out|(?:exceeded|maximum).{0,30} time\b|Name or service not known|nodes are avail"
-    r"|URL fetch fail(?!.*CERTIFICATE)|\w+(?:Died|Lost|Crashed)\w*Error|\b[Nn]o (?:\w+ )?GPUs?\b|requested GPUs"
-    r"|(?:write|read|sync|open)(?:ing)? (?:of .{1,60} )?failed(?!.*errno = (?:2|13|21)\b)",
-    "environment": r"CERTIFICATE_VERIFY_FAILED|undefined symbol"
+    r"|ncclComm|OutOfMemory|[Tt]imed out|(?:exceeded|maximum).{0,30} time\b|nodes are avail|Name or service"
+    r"|(?:URL fetch fail|urlopen error)(?!.*CERTIFICATE)|name resolution|\b[Nn]o (?:\w+ )?GPUs?\b|requested GPUs"
+    r"|\w+(?:Died|Lost|Crashed)\w*Error|(?:write|read|sync|open)(?:ing)? (?:of .{1,60} )?failed"
+    r"(?!.*errno = (?:2|13|21)\b)",
+    "environment": r"CERTIFICATE_VERIFY_FAILED|'ascii' codec can|undefined symbol"
     r"|^ImportError(?!.*\((?!.*(?:(?:site|dist)-packages|[/\\]lib[/\\])).*\.py\))"
     r"|cannot open shared object|DLL load failed|version `GLIBC|DistributionNotFound|VersionConflict|Unknown backend"
     r"|AttributeError: module |has no attribute '__version__'|CUDA_ERROR_STREAM_CAPTURE|^Check failed: |enforce fail"
@@ -53,9 +54,9 @@ _VAGUE = (Exception, OSError, RuntimeError, SystemError, BufferError)
 """Classes of Python whose exceptions may be about anything."""
 
 _OTHERS = re.compile(
-    r"packages[/\\](?!(?:tensorflow\w*|(?:tf_)?keras|keras_core|jax(?:lib)?|torch)[/\\])|[/\\]lib[/\\]python[\d.]+[/\\](?!\w+-p)"
+    r"packages[/\\](?!(?:tensorflow\w*|(?:tf_)?keras|keras_core|jax(?:lib)?|torch)[/\\])|[/\\]lib[/\\]python[\d.]+[/\\](?!\w+-p|inspect)"
 )
-"""A file of a library that is not a framework: a framework also raises the mistakes of programs."""
+"""A file of a library that is not a framework: a framework, or inspect, also raises the mistakes of programs."""
 _MISSING = re.compile(r"No module named ['\"]?(?P<name>\w+)")
 _OWN_MODULE = re.compile(
     r"(?:dataset|(?:data|model|train|test|util|helper|config|loss|layer|net|network|metric|tool|option)"

@@ -63,10 +63,11 @@ _HIGHEST = 255
 _NO_END = "(?!.{0,80}(?:OUT_OF_RANGE|Out of range|(?i:cancelled)))"
 """What an operation of TensorFlow reports is not the end of the data."""
 _FATAL, _ERROR = (
-    rf"^{level}\d{{4}} |(?:^|: ){level} (?:tensorflow|external)/|^\[{level}(?:\d{{4}} [\d:.]{{1,20}})? \w{{1,60}}\.cpp:"
+    rf"(?!.*Falling back)(?:^{level}\d{{4}} |(?:^|: ){level} (?:tensorflow|external)/"
+    rf"|^\[{level}(?:\d{{4}} [\d:.]{{1,20}})? \w{{1,60}}\.cpp:)"
     for level in "FE"
 )
-"""The levels of TensorFlow, glog and torch."""
+"""The levels of TensorFlow, glog and torch, unless it goes on in another way."""
 EXCEPTION = 9
 """The score of the last line of a traceback."""
 _LEVELS = "ERROR|FATAL|CRITICAL"

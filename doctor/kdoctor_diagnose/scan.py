@@ -32,7 +32,8 @@ _ERRORS = 200
 """Unrecognised lines that are kept of each half of a log."""
 _EVENTS = 2000
 """Failures of one process each that are kept."""
-_TAIL = 16 * 1024
+_TAIL, _FRAMES = 16 * 1024, 256 * 1024
+"""Bytes of the end of a log, and among which those frames of bars are left out that others overwrote."""
 _LOOK_BACK = 4096
 """Bytes before a line in which its time may stand."""
 _DIGITS = b"0123456789"
@@ -199,7 +200,8 @@ class _Reader:
         if _TOGETHER.search(text):
             self._found.together.add(self._number)
         self._lines += text.count(b"\n")
-        self._before = (self._before + text[-_TAIL:])[-_TAIL:]
+        last = text[-_FRAMES:].split(b"\n") if b"\r" in text else [text[-_TAIL:]]
+        self._before = (self._before + b"\n".join(line.rstrip(b"\r").rpartition(b"\r")[2] for line in last))[-_TAIL:]
 
     def _read_progress(self, text: bytes) -> None:
         bar, printed = _last(_PROGRESS, text), _last(_LOSS, text, _STEP, _BEFORE, _BEFORE)

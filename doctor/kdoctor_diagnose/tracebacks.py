@@ -76,7 +76,7 @@ SEPARATOR = re.compile(r"[/\\]")
 _NOT_LOADED = "<class '[^']{1,200}'> could not be deserialized"
 _WRAPPER = re.compile(
     rf"(?:(?:Exception encountered when|An error occurred while) calling .*|{_NOT_LOADED}.*"
-    r"|.*root error\(s\) found\.?|.*:|)$"
+    r"|.*root error\(s\) found\.?|.* Summarized data: b''|.*:|)$"
 )
 """What TensorFlow, Keras and Spark say before the message of the error that they pass on. A colon announces it."""
 _SAYS_NOTHING = re.compile(
@@ -92,7 +92,8 @@ NO_MESSAGE = re.compile(
 _NODE = re.compile(r"\s*(?P<text>(?:Detected at node|Node:) ['\"]?[\w./]{1,200})")
 _AROUND = re.compile(
     r"^Exception encountered: (?=\S)|^Error in user-defined function passed to \S+ transformation with iterator: \S+: "
-    r"|^: (?=\S)|\{\{function_node .*?\}\} *| *\[Op:\w*\].*$|^ *\(\d\) [A-Z][A-Za-z_ ]{2,30}: +"
+    r"|^: (?=\S)|\{\{function_node .*?\}\} *|<unknown>:\d+: error: loc.*?\)+: | *\[Op:\w*\].*$"
+    r"|^ *\(\d\) [A-Z][A-Za-z_ ]{2,30}: +"
 )
 """What TensorFlow writes around a message."""
 _LITERAL = re.compile(r"(?:\\n|\\x1b\[[\d;]*m)+")

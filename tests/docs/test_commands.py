@@ -188,7 +188,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "smi-q.txt").write_text(NVIDIA_SMI, encoding="utf-8")
     (tmp_path / "lspci.txt").write_text("3b:00.0 3D controller [0302]: NVIDIA Corporation AD104GL [L4] [10de:27b8]\n")
     for name in ("train.log", "rank0.log", "last-good.log"):
-        (tmp_path / name).write_text("Could not find cuda drivers on your machine, GPU will not be used.\n")
+        (tmp_path / name).write_text("Could not load dynamic library 'libcudnn.so.8'; dlerror: no such file\n")
     (tmp_path / "dmesg.txt").write_text("[    0.000000] Linux version 6.1.0\n", encoding="utf-8")
     write(fleet_of(4), tmp_path / "reports")
     (tmp_path / "ci").mkdir()

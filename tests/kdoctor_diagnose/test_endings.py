@@ -11,7 +11,10 @@ from kdoctor_diagnose.model import Diagnosis
 ERROR = "RuntimeError: Mixing different tf.distribute.Strategy objects: one is not the other"
 FAILS = 'Traceback (most recent call last):\n  File "train.py", line 3, in f\n    f()\nKeyError: 7\n'
 LAST_BAR = "9/9 [====] - 1s 3ms/step - loss: 0.1\n"
+RAN_OUT = "/a/epoch_iterator.py:1: UserWarning: Your input ran out of data; interrupting training\n"
+LONG_BAR = "\r".join(f"{step}/999 [====] - 1s 3ms/step - loss: 0.1" for step in range(1, 900))
 NO_GPUS = "Could not find cuda drivers on your machine, GPU will not be used.\n"
+NO_CUDA = "Could not load dynamic library 'libcudnn.so.8'; dlerror: no such file\n"
 
 
 def text(log: str) -> Diagnosis:
@@ -25,7 +28,15 @@ def text(log: str) -> Diagnosis:
     (f"{FAILS}INFO: Training completed successfully.\n", "no-failure"),
     (f"{FAILS}INFO: Training failed successfully.\n", "not-recognised"),
     (f"{FAILS}Job finished\n", "not-recognised"),
-    (f"/a/epoch_iterator.py:1: UserWarning: Your input ran out of data\n{LAST_BAR}{FAILS}", "not-recognised"),
+    (f"{RAN_OUT}{LAST_BAR}{FAILS}", "not-recognised"),
+    (f"{RAN_OUT}Epoch 2/9\n{LONG_BAR}\nEpoch 3/9\n{LONG_BAR}", "no-end"),
+    (f"{RAN_OUT}Epoch 2/9\n{LONG_BAR}", "cause"),
+    ("1/1 [====] - 1s 3ms/step\nProcessing time 0.02\n" * 9, "no-end"),
+    ("E0000 00:00:1796084188.4 28811 util.cc:131] only with AVX-512. Falling back to Eigen.\n", "no-end"),
+    (f"Epoch 2/2\n{LAST_BAR}Caught signal 15\nsaved\n", "no-failure"),
+    (f"Epoch 2/3\n{LAST_BAR}Caught signal 15\nsaved\n", "consequence"),
+    (f"Epoch 2/2\n{LAST_BAR}Caught signal 15\n", "consequence"),
+    (f"Epoch 2/2\n8{LAST_BAR}Caught signal 15\nsaved\n", "consequence"),
 )
 def test_only_what_was_surely_written_later_shows_that_a_job_went_on(log: str, conclusion: str) -> None:
     assert text(log).conclusion == conclusion
@@ -87,7 +98,8 @@ def test_last_line_with_a_metric_or_without_failures_is_none(line: str) -> None:
 
 def test_message_of_each_machine_without_gpus_is_not_a_certain_cause() -> None:
     line = "E0000 00:00:1795715690.299662 7 cuda_platform.cc:52] failed call to cuInit: UNKNOWN ERROR (303)\n"
-    assert [text(f"{first}{line}").causes for first in ("", NO_GPUS)] == [[], []]
+    assert [text(log).causes for log in (line, f"{NO_GPUS}{line}", NO_GPUS)] == [[], [], []]
+    assert text(f"{NO_GPUS}Num GPUs Available: 0\n").causes
     alone, looked = text(line), text(f"{line}Num GPUs Available:  0\n")
     assert (alone.conclusion, [cause.certainty for cause in alone.also]) == ("no-end", ["possible"])
     assert [cause.certainty for cause in looked.causes] == ["likely"]
@@ -160,13 +172,13 @@ def test_job_that_was_started_again_is_one_process() -> None:
     assert text(f"Epoch 1/1\n{LAST_BAR}Epoch 1/1\n{LAST_BAR}").notes == []
 
 
-@cases((NO_GPUS, "likely"), (f"{NO_GPUS}[]\n", "likely"), (f"{NO_GPUS}config.yaml: please set data.root\n", "possible"))
+@cases((NO_CUDA, "certain"), (f"{NO_CUDA}[]\n", "certain"), (f"{NO_CUDA}config.yaml: please set data.root\n", "likely"))
 def test_last_words_of_a_program_are_evidence_against_missing_gpus(log: str, certainty: str) -> None:
     cause = text(log).causes[0]
     assert (cause.id, cause.certainty, len(cause.against)) == (
-        "cudart_not_found",
+        "cuda_library_missing",
         certainty,
-        int(certainty != "likely"),
+        int(certainty != "certain"),
     )
 
 

@@ -121,9 +121,11 @@ def test_message_that_ends_with_a_colon_announces_another_one(lines: list[bytes]
 @cases(
     ([b"OSError: Unable (time = now", b", errno = 21)", b"words"], "OSError: Unable (time = now , errno = 21)"),
     ([b"mine.Late: f(a", b"b"], "mine.Late: f(a b"),
+    ([b"e.ArgumentError: Expected 'x' to be true. Summarized data: b''", b"b'far'"], "e.ArgumentError: b'far'"),
+    ([b"a.ConvertError: No.<unknown>:0: error: loc(call(a at b)): 'tf.X' op"], "a.ConvertError: No.'tf.X' op"),
     ([b"mine.Late: f(a", *[b"words"] * 9], "mine.Late: f(a"),
 )
-def test_message_goes_on_until_its_bracket_is_closed(lines: list[bytes], said: str) -> None:
+def test_message_goes_on_where_it_is_not_complete(lines: list[bytes], said: str) -> None:
     assert exception_after(TITLE, [*FRAMES, *lines], 0).text == said
 
 

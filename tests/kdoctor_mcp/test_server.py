@@ -45,7 +45,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The answer to one call of each tool, from one server."""
     folder = tmp_path_factory.mktemp("job")
     (folder / "train.py").write_text(SCRIPT, encoding="utf-8")
-    (folder / "train.log").write_text("Could not find cuda drivers on your machine\n", encoding="utf-8")
+    (folder / "train.log").write_text("Could not find cuda drivers\nNum GPUs Available: 0\n", encoding="utf-8")
     calls: dict[str, tuple[str, dict[str, Any]]] = {
         "check": ("check", {"checklist": "cpu-smoke", "select": ["host"]}),
         "explain": ("explain", {"name": "gpu.free"}),

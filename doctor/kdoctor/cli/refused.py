@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from traceback import walk_tb
 from typing import Any
 
 from kdoctor.errors import UsageError, did_you_mean
@@ -25,13 +26,22 @@ def refused_by_typer() -> Iterator[None]:
     except Exception as error:
         if not hasattr(error, "format_message"):
             raise
-        context: Any = getattr(error, "ctx", None)
+        # typer's parser leaves out the context where a value is missing.
+        called = [frame.f_locals.get("ctx") for frame, _ in walk_tb(error.__traceback__)]
+        context: Any = getattr(error, "ctx", None) or next(filter(None, reversed(called)), None)
         message = clean(_message(error, context))  # it repeats the arguments
-        shown = "--help-all" if getattr(getattr(error, "param", None), "hidden", False) else "--help"
-        hint = f"To see what it takes: {context.command_path} {shown}" if context else None
+        param = getattr(error, "param", None)
+        option = param.opts[0] if param else getattr(error, "option_name", "")
+        hint = to_see(context, option) if context else None
         if context and (context.parent is None or _NO_COMMAND in message):
             hint = f"To see the commands: {context.command_path} --help"
         raise UsageError(message[:1].lower() + message[1:].rstrip("."), hint=hint) from error
+
+
+def to_see(context: Any, option: str) -> str:
+    """Where the help of an option is, for a hint."""
+    hidden = any(param.hidden for param in context.command.params if option in param.opts)
+    return f"To see what it takes: {context.command_path} {'--help-all' if hidden else '--help'}"
 
 
 def _message(error: Any, context: Any) -> str:

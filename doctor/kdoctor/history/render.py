@@ -122,8 +122,9 @@ def show_run(report: Mapping[str, Any]) -> str:
     # A failed check of severity warning is a warning, as on the screen.
     marks = Counter(one["severity" if one["status"] == "fail" else "status"] for one in report["results"])
     counts = ", ".join(f"{marks[mark]} {word}" for mark, word in _COUNTED.items() if marks[mark])
+    why = f": {report['verdict_reason']}" * (report["verdict"] != Conclusion.PASS.value)  # warnings are listed below
     lines = [
-        *wrap(f"Run {report['run']}: {_WORDS[report['verdict']]} ({report['verdict_reason']})", rest="  "),
+        *wrap(f"Run {report['run']}: {_WORDS[report['verdict']]}{why}", rest="  "),
         f"  Started    {instant(report['started_at'])}, {report['duration_s']:.1f} s, kdoctor {report['kdoctor']}",
         *wrap(str(report["target"]), first="  Target     ", rest=" " * 13),
         f"  Checklist  {checklist['name']}, version {checklist['version']}",

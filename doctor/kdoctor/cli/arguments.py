@@ -9,7 +9,6 @@ from typing import Any
 from typer.core import TyperCommand
 
 from kdoctor.cli.completion import complete_check
-from kdoctor.cli.refused import to_see
 from kdoctor.errors import UsageError
 
 SCRIPTS = (".py", ".ipynb")
@@ -34,9 +33,7 @@ class OptionsOnly(TyperCommand):
             values, rest, _ = self.make_parser(ctx).parse_args(args=list(args))
             without = [parameter.opts[0] for parameter in self.params if values.get(parameter.name) in options]
             if without:
-                raise UsageError(
-                    f"{without[0]} requires a value, but an option follows it", hint=to_see(ctx, without[0])
-                )
+                ctx.fail(f"{without[0]} requires a value, but an option follows it")
             if rest and not values.get("help"):
                 hint = self._meant(ctx, rest, values, before=args[: args.index(rest[0])][-2:-1])
                 raise UsageError(f"unexpected argument {' '.join(rest)}", hint=hint)

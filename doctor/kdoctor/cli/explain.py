@@ -354,9 +354,7 @@ def explain_keras(package: str, version: str, matrix: VersionMatrix) -> str:
         sections.append((verb.capitalize(), _paragraph(by_scenario(named)) if named else []))
     if not any(item.result for item in known):
         return _sections(f"{package} {version}", known[0].basis if known else "no release was measured", [])
-    return _sections(
-        f"{package} {version}", "To see whether your job uses one: kdoctor check --model train.py", sections
-    )
+    return _sections(f"{package} {version}", "To read about one of them: kdoctor explain NAME", sections)
 
 
 def _measured(features: list[str], matrix: VersionMatrix) -> list[str]:

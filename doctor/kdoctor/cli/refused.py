@@ -10,6 +10,7 @@ from kdoctor.errors import UsageError, did_you_mean
 from kdoctor.text.sanitize import clean
 
 _PYDANTIC = re.compile("^Value error, |, unable to parse.*")
+_OPTION = re.compile(r"--[\w-]+")
 _QUOTED = re.compile(r"'([^']*)'")
 _NOT_AMONG, _NO_COMMAND = " is not one of ", "No such command"
 
@@ -30,18 +31,12 @@ def refused_by_typer() -> Iterator[None]:
         called = [frame.f_locals.get("ctx") for frame, _ in walk_tb(error.__traceback__)]
         context: Any = getattr(error, "ctx", None) or next(filter(None, reversed(called)), None)
         message = clean(_message(error, context))  # it repeats the arguments
-        param = getattr(error, "param", None)
-        option = param.opts[0] if param else getattr(error, "option_name", "")
-        hint = to_see(context, option) if context else None
+        hidden = [name for param in context.command.params if param.hidden for name in param.opts] if context else []
+        shown = "--help-all" if any(name in hidden for name in _OPTION.findall(message)) else "--help"
+        hint = f"To see what it takes: {context.command_path} {shown}" if context else None
         if context and (context.parent is None or _NO_COMMAND in message):
             hint = f"To see the commands: {context.command_path} --help"
         raise UsageError(message[:1].lower() + message[1:].rstrip("."), hint=hint) from error
-
-
-def to_see(context: Any, option: str) -> str:
-    """Where the help of an option is, for a hint."""
-    hidden = any(param.hidden for param in context.command.params if option in param.opts)
-    return f"To see what it takes: {context.command_path} {'--help-all' if hidden else '--help'}"
 
 
 def _message(error: Any, context: Any) -> str:

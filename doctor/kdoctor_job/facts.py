@@ -265,6 +265,10 @@ class JobFit:
     """``train.py:9``, or ``train.ipynb:cell 3:9``."""
     others: tuple[str, ...] = ()
     """Where that file has other calls that train models of Keras."""
+    save: str = ""
+    """Where a call after it that was tried saves the model; empty if none was."""
+    save_error: str = ""
+    """That call, and what it will raise; empty if it works."""
 
 
 @record

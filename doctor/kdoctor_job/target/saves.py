@@ -16,7 +16,7 @@ _LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def why_unsaved(model: Any, source: str, line: int, values: Mapping[str, Any]) -> Optional[Tuple[str, int]]:
-    """Why a call after ``fit`` will not save the model, and the line of that call; None if that is not known.
+    """Why a call after ``fit`` will not save the model (empty if it will), and its line; None if that is not known.
 
     A call counts if it certainly runs, is of the model itself, and says in the script how its path ends.
 
@@ -30,6 +30,7 @@ def why_unsaved(model: Any, source: str, line: int, values: Mapping[str, Any]) -
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
         return None
+    tried = None
     for statement in _after(tree.body, line):
         for call in ast.walk(statement):
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS:
@@ -38,7 +39,8 @@ def why_unsaved(model: Any, source: str, line: int, values: Mapping[str, Any]) -
                     why = _why(model, call.func.attr, ending, call.keywords)
                     if why:
                         return f"{ast.unparse(call)} will raise after the training: {why}", call.lineno
-    return None
+                    tried = tried if why is None else ("", call.lineno)
+    return tried
 
 
 def _after(statements: Sequence[ast.stmt], line: int) -> Iterator[ast.stmt]:
@@ -75,7 +77,7 @@ def _ending(node: ast.AST, values: Mapping[str, Any]) -> str:
 
 
 def _why(model: Any, method: str, ending: str, keywords: Sequence[ast.keyword]) -> Optional[str]:
-    """The error of that call."""
+    """The error of that call; empty if it has none, and None if it cannot be tried."""
     keras = keras_of(model)
     if getattr(type(model), method) is not getattr(keras.Model, method):
         return None  # its own class decides
@@ -89,7 +91,7 @@ def _why(model: Any, method: str, ending: str, keywords: Sequence[ast.keyword]) 
             getattr(small, method)(str(Path(folder, ending)), **given)
         except Exception as error:
             return describe(error)
-    return why_not_serialized(model) if ending.endswith(".keras") else None
+    return (why_not_serialized(model) or "") if ending.endswith(".keras") else ""
 
 
 def why_not_serialized(model: Any) -> Optional[str]:

@@ -40,7 +40,6 @@ _LOOPS = {
 _NAME_IT = "Name a script or module and its arguments without a launcher (torchrun): --model 'train.py --lr 1'."
 _GIVE_ARGUMENTS = "Give it the arguments that it needs, as in --model '{} --batch 64'."
 _COMPILE = "Call model.compile(...) in strategy.scope() before fit: fit raises an error without it."
-_SAVE_OTHERWISE = "Change that call before the job: it would end without its model."
 _USAGE = 2
 """The exit status of parsers of arguments."""
 _ERROR = re.compile(r"^.{0,80}?\berror: ", re.IGNORECASE)
@@ -197,16 +196,13 @@ def until_fit(
 
 
 def _rest(begins: TrainingBegins, names: List[str], model: Any, *, after: bool) -> Dict[str, Any]:
-    """Where a script trains, and where a file, or its cells, have other calls of ``fit``.
+    """Where a script trains, where a file, or its cells, have other calls of ``fit``, and which save will raise.
 
     Args:
         begins: where the script ends.
         names: of the file, or of the cells in their order.
         model: that it trains.
         after: whether only later calls count.
-
-    Raises:
-        PartError: what follows does not save the model.
     """
     texts = [
         (f"{Path(name).name}:{line}", text) for name in names for line, text in enumerate(linecache.getlines(name), 1)
@@ -215,10 +211,9 @@ def _rest(begins: TrainingBegins, names: List[str], model: Any, *, after: bool) 
     place = f"{Path(begins.place[0]).name}:{begins.place[1]}"
     here = places.index(place) + 1 if place in places else 0
     unsaved = why_unsaved(model, source, here, begins.values)
-    if unsaved:
-        raise PartError(PART, f"{unsaved[0]} ({places[unsaved[1] - 1]})", _SAVE_OTHERWISE)
+    save = {"save": places[unsaved[1] - 1], "save_error": unsaved[0]} if unsaved else {}
     found = other_fits(source.encode(), here)
-    return {"place": place, "others": [places[other - 1] for other in found if other > here or not after]}
+    return {"place": place, "others": [places[other - 1] for other in found if other > here or not after], **save}
 
 
 def _given(reached: TrainingBegins, script: str) -> Tuple[Any, Any, Dict[str, Any]]:

@@ -128,7 +128,7 @@ UNDRAWN = {"undrawn": {"drop": "its results are equal", "mine": "calling it alon
 
 
 GPUS = JobGpus(on_bus=4, listed=4, mask=None, is_distributed=True)
-FIT = JobFit(number=1, place="train.py:9")
+FIT = JobFit(number=1, place="train.py:9", save="train.py:17")
 STEP = JobStep(
     name="step", rows=(8, 8), updated=4, stretch=1.0, stretch_noise=0.0, deviation=1e-7, of_shares=1e-7, noise=0.0
 )
@@ -315,6 +315,19 @@ test_other_fits = table(
         of=["script"],
     ),
     fails(run(fit=replace(FIT, number=2, others=("train.py:20",))), "kdoctor check --fit 3"),
+    skips(run(fit=None)),
+)
+test_saves = table(
+    "job.saves",
+    Severity.ERROR,
+    passes(run(fit=FIT), "train.py:17"),
+    skips(run(fit=replace(FIT, save=""))),
+    fails(
+        run(fit=replace(FIT, save_error="model.save('last') will raise")),
+        "model.save('last') will raise (train.py:17)",
+        briefs=["the save after fit will raise an error (train.py:17)"],
+        of=["script"],
+    ),
     skips(run(fit=None)),
 )
 

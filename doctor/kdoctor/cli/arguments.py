@@ -4,6 +4,7 @@ import shlex
 from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import takewhile
+from pathlib import Path
 from typing import Any
 
 from typer.core import TyperCommand
@@ -78,4 +79,6 @@ def _meaning(word: str, options: Collection[str]) -> tuple[str, str]:
         return "examine a job", "--model"
     if "--select" in options and word in complete_check(word):
         return "run only those checks", "--select"
+    if "--snapshot" in options and Path(word).is_file() and not word.endswith(FILES):
+        return "judge a recording", "--snapshot"
     return "name a checklist", "--checklist"

@@ -1,5 +1,6 @@
 """Usage errors: options that contradict each other, would have no effect, or have a value that is not understood."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -113,6 +114,7 @@ SNAPSHOT = ("--snapshot", "node.json")
     (("check", "--model", "nope.py"), f"no such file in {Path.cwd()}\n"),
     (("matrix", "--gpux", "A100"), "no such option: --gpux; did you mean '--gpu'?\nTo see"),
     (("check", "smoke"), "kdoctor check --select smoke\n"),
+    (("check", sys.executable), f"--snapshot {sys.executable}\n"),
     (("smoke", "clipping"), "unknown scenario 'clipping'\n"),
     (("smoke", "--tier", "quik"), "mean 'quick'?"),
     (("check", "train.py"), "check --model train.py\n"),

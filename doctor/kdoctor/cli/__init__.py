@@ -17,8 +17,7 @@ from kdoctor.cli.stderr import (
     refuse_silent_exits,
     report_errors,
 )
-from kdoctor.commands.again import has_driver, program
-from kdoctor.commands.shell import quoted
+from kdoctor.commands.again import has_driver
 from kdoctor.version import __version__
 
 
@@ -89,10 +88,10 @@ class _Commands(LazyGroup):
         ),
     }
 
-    def make_context(self, info_name: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ARG002 - the name may not be on PATH
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
         """Parse the arguments, which imports most of typer."""
         with _reported():
-            return super().make_context(quoted(*program()), *args, **kwargs)
+            return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that the arguments name."""

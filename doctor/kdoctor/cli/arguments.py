@@ -10,6 +10,7 @@ from typing import Any
 from typer.core import TyperCommand
 
 from kdoctor.cli.completion import complete_check
+from kdoctor.cli.refused import called
 from kdoctor.errors import UsageError
 
 SCRIPTS = (".py", ".ipynb")
@@ -50,7 +51,7 @@ class OptionsOnly(TyperCommand):
         if values.get("checklist"):
             return None
         does, option = _meaning(word, [option for parameter in self.params for option in parameter.opts])
-        return f"To {does}: {ctx.command_path} {option} {shlex.quote(word)}"
+        return f"To {does}: {called(ctx)} {option} {shlex.quote(word)}"
 
 
 def _refuse_second_snapshot(args: Sequence[str]) -> None:

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from traceback import walk_tb
 from typing import Any
 
+from kdoctor.commands.again import program
+from kdoctor.commands.shell import quoted
 from kdoctor.errors import UsageError, did_you_mean
 from kdoctor.text.sanitize import clean
 
@@ -28,15 +30,20 @@ def refused_by_typer() -> Iterator[None]:
         if not hasattr(error, "format_message"):
             raise
         # typer's parser leaves out the context where a value is missing.
-        called = [frame.f_locals.get("ctx") for frame, _ in walk_tb(error.__traceback__)]
-        context: Any = getattr(error, "ctx", None) or next(filter(None, reversed(called)), None)
+        contexts = [frame.f_locals.get("ctx") for frame, _ in walk_tb(error.__traceback__)]
+        context: Any = getattr(error, "ctx", None) or next(filter(None, reversed(contexts)), None)
         message = clean(_message(error, context))  # it repeats the arguments
         hidden = [name for param in context.command.params if param.hidden for name in param.opts] if context else []
         shown = "--help-all" if any(name in hidden for name in _OPTION.findall(message)) else "--help"
-        hint = f"To see what it takes: {context.command_path} {shown}" if context else None
+        hint = f"To see what it takes: {called(context)} {shown}" if context else None
         if context and (context.parent is None or _NO_COMMAND in message):
-            hint = f"To see the commands: {context.command_path} --help"
+            hint = f"To see the commands: {called(context)} --help"
         raise UsageError(message[:1].lower() + message[1:].rstrip("."), hint=hint) from error
+
+
+def called(context: Any) -> str:
+    """The command as a shell finds it here, which may know no ``kdoctor``."""
+    return quoted(*program()) + str(context.command_path).removeprefix(context.find_root().info_name)
 
 
 def _message(error: Any, context: Any) -> str:

@@ -5,4 +5,4 @@ from kdoctor.text.canvas import Canvas
 
 
 def render(report: Report, _canvas: Canvas) -> str:
-    return "".join(f"{result.id}\t{result.status.value}\n" for result in report.results)
+    return "".join(f"{result.id}\t{result.status.value}\n" for result in report.results if not result.left_out)

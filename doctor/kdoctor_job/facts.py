@@ -258,6 +258,16 @@ class JobTraining:
 
 
 @record
+class JobSave:
+    """A save after the training, tried with a small model: the first call that fails, or else that works."""
+
+    place: str
+    """``train.py:12``, or ``train.ipynb:cell 3:12``."""
+    error: str = ""
+    """That call, and what it will raise; empty if it works."""
+
+
+@record
 class JobFit:
     """The call of ``fit`` at which a script is examined."""
 
@@ -269,6 +279,7 @@ class JobFit:
     """Where that file has other calls that train models of Keras."""
     history: tuple[str, ...] = ()
     """Numbers of its history that what follows reads."""
+    save: JobSave | None = None
 
 
 @record
@@ -289,6 +300,7 @@ class JobStep:
     """Variables that the optimizer updated."""
     sums: int = 0
     """How often the step adds up their gradients over the replicas."""
+    save: JobSave | None = None
     different: tuple[str, ...] = ()
     """Trained variables that differ between the replicas after the step, at most six."""
     nonfinite: tuple[str, ...] = ()

@@ -129,10 +129,10 @@ def own_job(  # noqa: PLR0913 - one parameter per option
             )
         return None
     if model is None or (data is None and ":" in model.partition(" ")[0]):
-        of = (model or data or "").rpartition(":")[0]
-        example = (
-            f"Example: --model {model or f'{of}:build'} --data {data or f'{of}:data'}, or a script alone: --model {of}"
-        )
+        of, _, name = (model or data or "").rpartition(":")
+        of = of or "train.py"
+        both = f"--model {model or f'{of}:build'} --data {of}:{name if data else 'data'}"
+        example = f"Example: {both}, or a script alone: --model {of}"
         raise UsageError("a function of --model and --data require each other", hint=example)
     if data is not None and ".py " in f"{model} ":
         refuse_with("--model SCRIPT", model, {"--data": data}, why="A script brings its data")

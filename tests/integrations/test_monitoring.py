@@ -294,7 +294,7 @@ class TestNagios:
         assert service["current_state"] == state
         expected = "KDOCTOR CRITICAL - NOT READY in " if broken else "KDOCTOR OK - READY in "
         assert service["plugin_output"].startswith(expected)
-        assert "fail=1;;;0;" in service["performance_data"] or not broken
+        assert "error=1;;;0;" in service["performance_data"] or not broken
         assert service["performance_data"].startswith("pass=")
 
     def test_negate_reads_the_state(self, tmp_path: Path) -> None:
@@ -319,9 +319,7 @@ class TestNagios:
         data = text.partition(" | ")[2]
         done = captured(["perl", "-e", program], check=True, input=data)
         found = {label: (float(value), unit) for label, value, unit in json.loads(done.stdout)}
-        assert {
-            status.value: (float(number), "") for status, number in report.counts().items()
-        }.items() <= found.items()
+        assert {mark.value: (float(number), "") for mark, number in report.marks().items()}.items() <= found.items()
         assert _seconds(found["time"]) == pytest.approx(report.duration_s, abs=0.001)
         for item in report.trainings:
             if item.step_s is not None:

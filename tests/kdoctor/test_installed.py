@@ -51,6 +51,9 @@ def test_each_command_prints_its_name(apart: Path, command: tuple[str, ...]) -> 
     done = run(apart, *command, "--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert f"Usage: {' '.join(command)} [OPTIONS]" in done.stdout
+    hint = run(apart, *command, "check", "--python").stderr.split(": ")[-1]
+    pasted = captured(["sh", "-c", hint], env=environ(), cwd=apart)
+    assert "--python " in pasted.stdout, hint
 
 
 def test_no_fix_is_printed_for_kdoctors_environment(apart: Path, tmp_path: Path) -> None:

@@ -216,7 +216,8 @@ def test_good_job_passes_live_and_from_snapshot(folder: Path) -> None:
     assert report["exit_code"] == 0, report
     found = statuses(report)
     not_here = (
-        "first-step memory-headroom monitors on-gpus other-fits restores resumes-exactly save-interval several-workers"
+        "first-step memory-headroom monitors on-gpus other-fits restores resumes-exactly save-interval saves"
+        " several-workers"
     )
     assert {found.pop(f"job.{name}") for name in not_here.split()} == {"skip"}
     assert found.pop("job.input-bound") in ("pass", "fail")

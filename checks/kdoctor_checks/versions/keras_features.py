@@ -74,8 +74,7 @@ def _finding(subject: str, package: str, wrong: Sequence[KnownFeature], loud: st
         ),
         expected="no feature that trains incorrectly without an error",
         remedy=Remedy.change_code(
-            "Before a job uses such a feature, replace it"
-            f"{f', or train with {alternative}' if alternative else ''}. `--model train.py` examines a job.",
+            f"Before a job uses such a feature, replace it{f', or train with {alternative}' if alternative else ''}.",
             look=(f"kdoctor explain {subject}",),
         ),
         rollback=Rollback.nothing("not needed (only the job's code changes)"),

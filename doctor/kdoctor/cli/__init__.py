@@ -124,7 +124,7 @@ class _ChecklistCommands(LazyGroup):
         "diff": LazyCommand(
             "kdoctor.cli.diff:diff",
             "Compare checklists and their locks: what is loosened, tightened, moved or cosmetic.",
-            "Example: kdoctor checklist diff ci/gpu-node.yaml --base origin/main --fail-on loosened",
+            "Example: kdoctor checklist diff ci/gpu-node.yaml --base main --fail-on loosened",
         ),
         "git-diff": LazyCommand(
             "kdoctor.cli.diff:git_diff",

@@ -4,11 +4,13 @@ import shlex
 from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import takewhile
+from pathlib import Path
 from typing import Any
 
 from typer.core import TyperCommand
 
 from kdoctor.cli.completion import complete_check
+from kdoctor.cli.refused import called
 from kdoctor.errors import UsageError
 
 SCRIPTS = (".py", ".ipynb")
@@ -33,7 +35,7 @@ class OptionsOnly(TyperCommand):
             values, rest, _ = self.make_parser(ctx).parse_args(args=list(args))
             without = [parameter.opts[0] for parameter in self.params if values.get(parameter.name) in options]
             if without:
-                raise UsageError(f"{without[0]} requires a value, but an option follows it")
+                ctx.fail(f"{without[0]} requires a value, but an option follows it")
             if rest and not values.get("help"):
                 hint = self._meant(ctx, rest, values, before=args[: args.index(rest[0])][-2:-1])
                 raise UsageError(f"unexpected argument {' '.join(rest)}", hint=hint)
@@ -49,7 +51,7 @@ class OptionsOnly(TyperCommand):
         if values.get("checklist"):
             return None
         does, option = _meaning(word, [option for parameter in self.params for option in parameter.opts])
-        return f"To {does}: {ctx.command_path} {option} {shlex.quote(word)}"
+        return f"To {does}: {called(ctx)} {option} {shlex.quote(word)}"
 
 
 def _refuse_second_snapshot(args: Sequence[str]) -> None:
@@ -78,4 +80,6 @@ def _meaning(word: str, options: Collection[str]) -> tuple[str, str]:
         return "examine a job", "--model"
     if "--select" in options and word in complete_check(word):
         return "run only those checks", "--select"
+    if "--snapshot" in options and Path(word).is_file() and not word.endswith(FILES):
+        return "judge a recording", "--snapshot"
     return "name a checklist", "--checklist"

@@ -82,12 +82,12 @@ def validate(
                 continue
             read = load_checklist(name, catalog)
         except DocumentError as error:
-            warn(str(error))
+            warn(f"kdoctor: {error}")
             broken = True
         else:
             today = dt.datetime.now(dt.timezone.utc).date()
             for waiver in (one for one in read.waivers if one.expires < today):
-                warn(f"{name}: the waiver of {waiver.check} expired on {waiver.expires}")
+                warn(f"kdoctor: {name}: the waiver of {waiver.check} expired on {waiver.expires}")
             show(
                 f"{name}: valid ({read.name} version {read.version}: "
                 f"{counted(len(read.entries), 'check')}, {counted(len(read.scenarios), 'scenario')})\n"

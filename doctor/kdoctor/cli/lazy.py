@@ -14,7 +14,7 @@ from typer.main import get_command
 
 from kdoctor.cli.arguments import FILES
 from kdoctor.cli.help import shown_plainly, with_example, without_types
-from kdoctor.cli.refused import named_like
+from kdoctor.cli.refused import called, named_like
 from kdoctor.errors import UsageError, did_you_mean
 from kdoctor.plugins.installed import load, named, origin_of
 
@@ -105,8 +105,8 @@ class LazyGroup(TyperGroup):
         meant = f"; did you mean '{inner[0]} {word}'?" if inner else did_you_mean(word, known)
         if word[:1].isdigit() and "--tensorflow" in options:
             meant = f"; did you mean '--tensorflow {word}'?"
-        hint = f"To give it to a command: {ctx.command_path} {reads[0]} {shlex.quote(word)}" if reads else ""
-        hint = hint or f"To see the commands: {ctx.command_path} --help"
+        hint = f"To give it to a command: {called(ctx)} {reads[0]} {shlex.quote(word)}" if reads else ""
+        hint = hint or f"To see the commands: {called(ctx)} --help"
         return UsageError(f"no such command: {word}{meant or named_like(word, options)}", hint=hint)
 
     @cached_property

@@ -3,12 +3,16 @@
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from traceback import walk_tb
 from typing import Any
 
+from kdoctor.commands.again import program
+from kdoctor.commands.shell import quoted
 from kdoctor.errors import UsageError, did_you_mean
 from kdoctor.text.sanitize import clean
 
 _PYDANTIC = re.compile("^Value error, |, unable to parse.*")
+_OPTION = re.compile(r"--[\w-]+")
 _QUOTED = re.compile(r"'([^']*)'")
 _NOT_AMONG, _NO_COMMAND = " is not one of ", "No such command"
 
@@ -25,13 +29,21 @@ def refused_by_typer() -> Iterator[None]:
     except Exception as error:
         if not hasattr(error, "format_message"):
             raise
-        context: Any = getattr(error, "ctx", None)
+        # typer's parser leaves out the context where a value is missing.
+        contexts = [frame.f_locals.get("ctx") for frame, _ in walk_tb(error.__traceback__)]
+        context: Any = getattr(error, "ctx", None) or next(filter(None, reversed(contexts)), None)
         message = clean(_message(error, context))  # it repeats the arguments
-        shown = "--help-all" if getattr(getattr(error, "param", None), "hidden", False) else "--help"
-        hint = f"To see what it takes: {context.command_path} {shown}" if context else None
+        hidden = [name for param in context.command.params if param.hidden for name in param.opts] if context else []
+        shown = "--help-all" if any(name in hidden for name in _OPTION.findall(message)) else "--help"
+        hint = f"To see what it takes: {called(context)} {shown}" if context else None
         if context and (context.parent is None or _NO_COMMAND in message):
-            hint = f"To see the commands: {context.command_path} --help"
+            hint = f"To see the commands: {called(context)} --help"
         raise UsageError(message[:1].lower() + message[1:].rstrip("."), hint=hint) from error
+
+
+def called(context: Any) -> str:
+    """The command as a shell finds it here, which may know no ``kdoctor``."""
+    return quoted(*program()) + str(context.command_path).removeprefix(context.find_root().info_name)
 
 
 def _message(error: Any, context: Any) -> str:

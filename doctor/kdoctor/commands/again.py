@@ -99,6 +99,7 @@ def _others(asked: Sequence[str], changed: Sequence[str]) -> Iterator[str]:
         name: not after.startswith("-")
         for word, after in pairwise([*changed, "-"])
         for name in (word, *_REPLACES.get(word, ()), *_REPLACES.get(f"{word} {after}", ()))
+        if word.startswith("-")  # a value of another option may be the same word
     }
     left_out = False
     for word in asked:

@@ -73,8 +73,8 @@ def list_trends(found: Sequence[Trend], *, unicode: bool) -> str:
     if not curves:
         most = max((len(item.values) for item in found), default=0)
         missing = (
-            f"Trends need {LEAST_FOR_TREND} runs of the same checklist, interpreter and options. The newest run is one "
-            f"of {most}, too few to tell a trend from noise."
+            f"Trends need {LEAST_FOR_TREND} runs of the same checklist, interpreter and options: fewer are noise. "
+            f"There {'is' if most == 1 else 'are'} {counted(most, 'run')} like the newest one."
         )
         return "\n".join(["", *wrap(missing), ""]) if most else ""
     lines = [line for item in curves for line in _curve(item, unicode=unicode)]
@@ -122,8 +122,9 @@ def show_run(report: Mapping[str, Any]) -> str:
     # A failed check of severity warning is a warning, as on the screen.
     marks = Counter(one["severity" if one["status"] == "fail" else "status"] for one in report["results"])
     counts = ", ".join(f"{marks[mark]} {word}" for mark, word in _COUNTED.items() if marks[mark])
+    why = f": {report['verdict_reason']}" * (report["verdict"] != Conclusion.PASS.value)  # warnings are listed below
     lines = [
-        *wrap(f"Run {report['run']}: {_WORDS[report['verdict']]} ({report['verdict_reason']})", rest="  "),
+        *wrap(f"Run {report['run']}: {_WORDS[report['verdict']]}{why}", rest="  "),
         f"  Started    {instant(report['started_at'])}, {report['duration_s']:.1f} s, kdoctor {report['kdoctor']}",
         *wrap(str(report["target"]), first="  Target     ", rest=" " * 13),
         f"  Checklist  {checklist['name']}, version {checklist['version']}",
@@ -191,7 +192,7 @@ def _waived(report: Mapping[str, Any]) -> Iterator[str]:
 
 def diff_runs(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     """What changed in the second run: target, versions, checks, findings, and the speed of the trainings."""
-    one, other = (f"{run['run']} ({run['verdict']}, {instant(run['started_at'])})" for run in (old, new))
+    one, other = (f"{run['run']} ({_WORDS[run['verdict']]}, {instant(run['started_at'])})" for run in (old, new))
     lines = wrap(f"Run {one} -> {other}", rest="  ")
     for line in [*_circumstances(old, new), *_checks(old, new), *_steps(old, new)] or ["nothing changed"]:
         indent = "  " + " " * (len(line) - len(line.lstrip()))

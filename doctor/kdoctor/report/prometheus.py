@@ -42,8 +42,8 @@ def families(report: Report) -> Iterable[tuple[str, str, Sequence[Sample]]]:
     yield "exit_code", "The exit code of the last run of kdoctor check.", [({}, report.verdict.exit_code)]
     yield (
         "checks",
-        "Number of checks of the last run by status.",
-        [({"status": status.value}, number) for status, number in report.counts().items()],
+        "Number of checks of the last run by status, and of failed ones by severity.",
+        [({"status": mark.value}, number) for mark, number in report.marks().items()],
     )
     yield (
         "check_status",

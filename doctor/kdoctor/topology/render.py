@@ -42,7 +42,9 @@ def write_topology(
     lines += ["GPU locations", "", *_tree(tree, unicode=canvas.unicode), ""]
     lines += _left_out("lost", [place for place in layout.places if place.lost])
     why = "failing a check, if there are enough others"
-    lines += _left_out(why, [place for place in layout.places if place.failing and not place.lost])
+    always = set.intersection(*({*choice.gpus} for choice, _ in choices)) if choices else set()
+    failing = [place for place in layout.places if place.failing and not place.lost]
+    lines += _left_out(why, [place for place in failing if place.gpu.index not in always])
     with_reason = [(reason(layout, choice, is_recorded=is_recorded), advice, choice) for choice, advice in choices]
     for (why, advice), members in groupby(with_reason, key=itemgetter(0, 1)):
         lines += [*_group(why, advice, [choice for *_, choice in members], canvas.width), ""]

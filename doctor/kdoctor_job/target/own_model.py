@@ -16,7 +16,7 @@ from kdoctor_job.target.first_step import FirstStep
 from kdoctor_job.target.fitting import PART
 from kdoctor_job.target.parts import PartError, find, is_model, keras_of
 from kdoctor_job.target.restoring import restore
-from kdoctor_job.target.saves import unsaved_by_loop
+from kdoctor_job.target.saves import save_after_loop
 from kdoctor_job.target.script import PART as SCRIPT
 from kdoctor_job.target.script import OnOneDevice, stopped_at_fit, until_fit
 from kdoctor_job.target.step_alone import Alone, examine, seed
@@ -39,13 +39,11 @@ def own_model(case: Case) -> None:
     deciding = _DECIDING if case.devices_kind == "cpu" else {**_DECIDING, "CUDA_VISIBLE_DEVICES": ""}
     before = {name: os.environ.get(name, default) for name, default in deciding.items()}
 
-    def examine_step(step: FirstStep, unsaved: Optional[PartError]) -> None:
+    def examine_step(step: FirstStep, save: Optional[Facts]) -> None:
         _refuse_changed(before)
-        if unsaved:
-            case.note(job={"problem": unsaved.record})
-            return
         case.phase("one device")
-        case.note(job={"strategy": own.made, "devices": own.devices, "step": examine(step, alone)})
+        found = {**examine(step, alone), "save": save}
+        case.note(job={"strategy": own.made, "devices": own.devices, "step": found})
 
     def examine_job(find_job: Callable[[], Tuple[Any, ...]]) -> None:
         try:
@@ -85,7 +83,7 @@ def own_model(case: Case) -> None:
     case.phase(SCRIPT)
     seed()
     step = FirstStep(strategy)
-    step.taken = lambda: case.go_on(partial(examine_step, step, unsaved_by_loop(SCRIPT)))
+    step.taken = lambda: case.go_on(partial(examine_step, step, save_after_loop()))
     examine_job(lambda: until(step, lambda found: case.go_on(lambda: examine_job(found))))
 
 

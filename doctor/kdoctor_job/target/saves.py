@@ -12,18 +12,17 @@ import sys
 import tempfile
 import traceback
 from pathlib import Path
-from typing import Any, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-from kdoctor_job.target.parts import PartError, describe, is_model, keras_of
+from kdoctor_job.target.parts import describe, is_model, keras_of
 
-SAVE_OTHERWISE = "Change that call before the job: it would end without its model."
 _METHODS = ("save", "save_weights")
 _MAY_NOT_RUN = (ast.If, ast.Try, ast.Match) if hasattr(ast, "Match") else (ast.If, ast.Try)
 _LATER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-def why_unsaved(model: Any, source: str, line: int, values: Mapping[str, Any]) -> Optional[Tuple[str, int]]:
-    """Why a call after ``fit`` will not save the model, and the line of that call; None if that is not known.
+def first_save(model: Any, source: str, line: int, values: Mapping[str, Any]) -> Optional[Tuple[str, int]]:
+    """Why a call after ``fit`` will not save the model (empty if it will), and its line; None if that is not known.
 
     A call counts if it certainly runs, is of the model itself, and says in the script how its path ends.
 
@@ -37,6 +36,7 @@ def why_unsaved(model: Any, source: str, line: int, values: Mapping[str, Any]) -
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
         return None
+    tried = None
     for statement in _after(tree.body, line):
         for call in ast.walk(statement):
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS:
@@ -46,18 +46,19 @@ def why_unsaved(model: Any, source: str, line: int, values: Mapping[str, Any]) -
                     why = _why(found, call.func.attr, ending, call.keywords)
                     if why:
                         return f"{ast.unparse(call)} will raise after the training: {why}", call.lineno
-    return None
+                    tried = tried if why is None else ("", call.lineno)
+    return tried
 
 
-def unsaved_by_loop(part: str) -> Optional[PartError]:
-    """What follows the loop of the script that this thread runs, if it does not save a model."""
+def save_after_loop() -> Optional[Dict[str, Any]]:
+    """The save that follows the loop of the script that this thread runs, as facts of ``JobSave``."""
     name = str(getattr(sys.modules["__main__"], "__file__", ""))
     frame = next((frame for frame, _ in traceback.walk_stack(None) if frame.f_code.co_filename == name), None)
     if frame is None:
         return None
     values = {**frame.f_globals, **frame.f_locals}
-    found = why_unsaved(None, "".join(linecache.getlines(name)), frame.f_lineno, values)
-    return found and PartError(part, f"{found[0]} ({Path(name).name}:{found[1]})", SAVE_OTHERWISE)
+    found = first_save(None, "".join(linecache.getlines(name)), frame.f_lineno, values)
+    return found and {"place": f"{Path(name).name}:{found[1]}", "error": found[0]}
 
 
 def numbers_of_history(source: str, line: int) -> List[str]:
@@ -112,7 +113,7 @@ def _ending(node: ast.AST, values: Mapping[str, Any]) -> str:
 
 
 def _why(model: Any, method: str, ending: str, keywords: Sequence[ast.keyword]) -> Optional[str]:
-    """The error of that call."""
+    """The error of that call; empty if it has none, and None if it cannot be tried."""
     keras = keras_of(model)
     if getattr(type(model), method) is not getattr(keras.Model, method):
         return None  # its own class decides
@@ -126,7 +127,7 @@ def _why(model: Any, method: str, ending: str, keywords: Sequence[ast.keyword]) 
             getattr(small, method)(str(Path(folder, ending)), **given)
         except Exception as error:
             return describe(error)
-    return why_not_serialized(model) if ending.endswith(".keras") else None
+    return (why_not_serialized(model) or "") if ending.endswith(".keras") else ""
 
 
 def why_not_serialized(model: Any) -> Optional[str]:

@@ -26,7 +26,7 @@ from kdoctor_job.target.model import is_compiled
 from kdoctor_job.target.notebook import run_notebook
 from kdoctor_job.target.other_fits import other_fits
 from kdoctor_job.target.parts import PartError, call, describe, keras_of
-from kdoctor_job.target.saves import SAVE_OTHERWISE, numbers_of_history, why_unsaved
+from kdoctor_job.target.saves import first_save, numbers_of_history
 from kdoctor_job.target.summaries import refuse_writers
 from kdoctor_target.runner.case import NotHere
 
@@ -196,16 +196,13 @@ def until_fit(
 
 
 def _rest(begins: TrainingBegins, names: List[str], model: Any, *, after: bool) -> Dict[str, Any]:
-    """Where a script trains, and where a file, or its cells, have other calls of ``fit``.
+    """Where a script trains, where a file, or its cells, have other calls of ``fit``, and which save will raise.
 
     Args:
         begins: where the script ends.
         names: of the file, or of the cells in their order.
         model: that it trains.
         after: whether only later calls count.
-
-    Raises:
-        PartError: what follows does not save the model.
     """
     texts = [
         (f"{Path(name).name}:{line}", text) for name in names for line, text in enumerate(linecache.getlines(name), 1)
@@ -213,12 +210,14 @@ def _rest(begins: TrainingBegins, names: List[str], model: Any, *, after: bool) 
     places, source = [place for place, _ in texts], "".join(text for _, text in texts)
     place = f"{Path(begins.place[0]).name}:{begins.place[1]}"
     here = places.index(place) + 1 if place in places else 0
-    unsaved = why_unsaved(model, source, here, begins.values)
-    if unsaved:
-        raise PartError(PART, f"{unsaved[0]} ({places[unsaved[1] - 1]})", SAVE_OTHERWISE)
+    save = first_save(model, source, here, begins.values)
     found = other_fits(source.encode(), here)
-    others = [places[other - 1] for other in found if other > here or not after]
-    return {"place": place, "others": others, "history": numbers_of_history(source, here)}
+    return {
+        "place": place,
+        "others": [places[other - 1] for other in found if other > here or not after],
+        "history": numbers_of_history(source, here),
+        "save": save and {"place": places[save[1] - 1], "error": save[0]},
+    }
 
 
 def _given(reached: TrainingBegins, script: str) -> Tuple[Any, Any, Dict[str, Any]]:

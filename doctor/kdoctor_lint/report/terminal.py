@@ -23,7 +23,8 @@ def render_terminal(report: LintReport, canvas: Canvas) -> str:
     lines.append(_coloured(summary(report), "1", canvas))
     lines += _fixable(report)
     if report.rules:
-        lines.append(f"Why, and an example: kdoctor explain {next(iter(report.rules.values())).code}")
+        worst = max(report.rules.values(), key=lambda rule: rule.severity.rank)
+        lines.append(f"Why, and an example: kdoctor explain {worst.code}")
     return "\n".join([*lines, ""])
 
 

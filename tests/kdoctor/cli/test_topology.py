@@ -67,6 +67,7 @@ def test_gpu_that_fails_a_check_is_chosen_last(tmp_path: Path) -> None:
     assert "Not chosen (failing a check, if there are enough others): GPU 0\n" in done.stdout
     assert "CUDA_VISIBLE_DEVICES=1,2\n" in done.stdout
     assert "1 of these GPUs is failing a check" in " ".join(done.stdout.split())
+    assert "Not chosen" not in kdoctor("topology", "--snapshot", record, "-n", "8").stdout
 
 
 def test_more_replicas_than_gpus_is_an_error(tmp_path: Path) -> None:

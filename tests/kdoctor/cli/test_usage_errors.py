@@ -1,5 +1,6 @@
 """Usage errors: options that contradict each other, would have no effect, or have a value that is not understood."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -45,9 +46,11 @@ SNAPSHOT = ("--snapshot", "node.json")
     (("check", "-c", "cpu-smoke", "data"), "unexpected argument data\n"),
     (("check", *SNAPSHOT, "--snapshot", "log.txt"), "kdoctor snapshot --import "),
     (("check", "--restore", "saves"), "--restore /data/checkpoints\n"),
+    (("check", "--restore"), "kdoctor check --help-all\n"),
+    (("check", "--data", "read"), "--model train.py:build --data train.py:read, or a script alone: --model train.py\n"),
     (("rollback", "--to", "last-pasing"), "did you mean 'last-passing'?"),
     (("lint", "--select", "KD101x", "."), "did you mean 'KD101'?"),
-    (("check", "--restore", "--loop", "train:loop"), "--restore requires a value"),
+    (("check", "--restore", "--loop", "train:loop"), "kdoctor check --help-all\n"),
     (("explain", "gpu.repli"), "'gpu.replicas-match'"),
     (("checklist", "diff", "a b.yaml"), "kdoctor checklist diff 'a b.yaml' --base HEAD\n"),
     (("explain", "site.scratch"), "with --plugin)"),
@@ -111,13 +114,14 @@ SNAPSHOT = ("--snapshot", "node.json")
     (("check", "--model", "nope.py"), f"no such file in {Path.cwd()}\n"),
     (("matrix", "--gpux", "A100"), "no such option: --gpux; did you mean '--gpu'?\nTo see"),
     (("check", "smoke"), "kdoctor check --select smoke\n"),
+    (("check", sys.executable), f"--snapshot {sys.executable}\n"),
     (("smoke", "clipping"), "unknown scenario 'clipping'\n"),
     (("smoke", "--tier", "quik"), "mean 'quick'?"),
     (("check", "train.py"), "check --model train.py\n"),
     (("check", "--output", "a b.md"), "--output markdown='a b.md'\n"),
     (("check", "--format", "md"), "mean 'markdown'?"),
     (("check", "--select", "versions.tensorflow"), "mean 'versions.tensorflow-installed'?"),
-    (("matrix", "--gpu"), "requires an argument"),
+    (("matrix", "--gpu"), "requires an argument\nTo see what it takes: kdoctor matrix --help\n"),
     (("matrix", "--platform", "windoze"), "did you mean 'windows'?"),
     (("matrix", "--cuda", "new"), "--cuda new"),
     (("matrix", "--framework", "torch"), "--framework torch"),

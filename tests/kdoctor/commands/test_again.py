@@ -53,6 +53,7 @@ def test_script_that_imports_kdoctor_names_its_interpreter(folder: Path, monkeyp
     ),
     ("kdoctor check --gpus 1", "kdoctor check -c node.yaml", "kdoctor check --gpus 1 -c node.yaml"),
     ("kdoctor check --gpus 0", "kdoctor check --select gpu -c x --select=host", "kdoctor check --gpus 0 -c x"),
+    ("kdoctor check --gpus 0", "kdoctor check --model x --steps 0", "kdoctor check --gpus 0 --model x --steps 0"),
     ("kdoctor check --gpus 1", "kdoctor check --select gpu", "kdoctor check --gpus 1 --select gpu"),
     ("kdoctor snapshot", "kdoctor check --checklist=x --python y", "kdoctor snapshot --python y"),
     ("kdoctor check", ".venv/bin/kdoctor check --python=x", ".venv/bin/kdoctor check --python=x"),

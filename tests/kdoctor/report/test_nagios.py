@@ -28,9 +28,10 @@ def split(line: str) -> tuple[str, dict[str, float]]:
 def test_line_has_state_and_performance_data() -> None:
     text, data = split(render(cpu_report(), "nagios"))
     assert text.startswith("KDOCTOR WARNING - READY in 34.2 s: 3 passed, 1 warning")
-    assert {name: data[name] for name in ("pass", "fail", "skip", "unknown", "time")} == {
+    assert {name: data[name] for name in ("pass", "error", "warning", "skip", "unknown", "time")} == {
         "pass": 3,
-        "fail": 1,
+        "error": 0,
+        "warning": 1,
         "skip": 4,
         "unknown": 1,
         "time": 34.21,

@@ -25,7 +25,8 @@ def test_verdict_counts_and_timestamps() -> None:
     read = samples(cpu_report())
     assert read["kdoctor_verdict"] == {(("conclusion", word),): word == "pass" for word in ("pass", "fail", "unknown")}
     assert read["kdoctor_checks"] == {
-        (("status", status),): number for status, number in {"pass": 3, "fail": 1, "skip": 4, "unknown": 1}.items()
+        (("status", status),): number
+        for status, number in {"pass": 3, "warning": 1, "error": 0, "info": 0, "skip": 4, "unknown": 1}.items()
     }
     assert read["kdoctor_run_duration_seconds"] == {(): 34.21}
     # date -u -d 2030-01-02T03:04:05Z +%s

@@ -30,6 +30,7 @@ from kdoctor_job.facts import (
     JobOption,
     JobProblem,
     JobRun,
+    JobSave,
     JobStep,
     JobTraining,
 )
@@ -128,7 +129,7 @@ UNDRAWN = {"undrawn": {"drop": "its results are equal", "mine": "calling it alon
 
 
 GPUS = JobGpus(on_bus=4, listed=4, mask=None, is_distributed=True)
-FIT = JobFit(number=1, place="train.py:9")
+FIT = JobFit(number=1, place="train.py:9", save=JobSave(place="train.py:17"))
 STEP = JobStep(
     name="step", rows=(8, 8), updated=4, stretch=1.0, stretch_noise=0.0, deviation=1e-7, of_shares=1e-7, noise=0.0
 )
@@ -322,6 +323,26 @@ test_other_fits = table(
 def looped(**facts: Any) -> SmokeRun:
     """A script with a training loop."""
     return run(job=JobRun(strategy="MirroredStrategy", step=replace(STEP, **facts)))
+
+
+RAISING = JobSave(place="train.py:17", error="model.save('last') will raise")
+test_saves = table(
+    "job.saves",
+    Severity.ERROR,
+    passes(run(fit=FIT), "train.py:17"),
+    passes(looped(save=FIT.save), "train.py:17"),
+    skips(run(fit=replace(FIT, save=None))),
+    *(
+        fails(
+            each,
+            "model.save('last') will raise (train.py:17)",
+            briefs=["the save after the training will raise an error (train.py:17)"],
+            of=["script"],
+        )
+        for each in (run(fit=replace(FIT, save=RAISING)), looped(save=RAISING))
+    ),
+    skips(run(fit=None, step=None)),
+)
 
 
 def test_loop_has_no_fit() -> None:

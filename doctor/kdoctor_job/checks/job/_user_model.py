@@ -22,7 +22,7 @@ from kdoctor_checks._causes import NO_GPU, of_import
 from kdoctor_checks._versions import MOST_CHARACTERS
 from kdoctor_checks.smoke._cases import in_phase
 from kdoctor_checks.smoke._judging import unknown
-from kdoctor_job.facts import JobData, JobModel, JobRun, JobStep, JobTraining
+from kdoctor_job.facts import JobData, JobFit, JobModel, JobRun, JobStep, JobTraining
 from kdoctor_job.own_loop import LOOP
 from kdoctor_job.own_model import OWN_MODEL, RESTORE
 from kdoctor_job.restore_facts import JobLoop, JobRestore
@@ -62,6 +62,14 @@ def step_of(run: SmokeRun) -> JobStep | NotApplicable | Unjudged:
     if job.model and not job.step:
         return NotApplicable(reason="the job has no training loop")
     return job.step or _missing(run, "training loop")
+
+
+def training_call_of(run: SmokeRun) -> JobFit | JobStep | NotApplicable | Unjudged:
+    """Where the script trains, or why it is not known."""
+    job = job_of(run)
+    if job.model and not job.fit:
+        return NotApplicable(reason="the model and the data are named, so there is no script")
+    return job.fit or job.step or unknown("script", _no_result(run), of_import(run))
 
 
 def model_of(run: SmokeRun) -> JobModel | NotApplicable | Unjudged:
@@ -155,6 +163,7 @@ _READERS: Mapping[str, Callable[[SmokeRun], object]] = {
     "training": training_of,
     "replicas": lambda run: replicas_of(run) or unknown("job", "the number of replicas is not known"),
     "step": step_of,
+    "training_call": training_call_of,
     "restore": restore_of,
     "loop": loop_of,
 }

@@ -6,7 +6,7 @@ from kdoctor_job.facts import JobFit, JobStep
 _REMEDY = 'Change that call as the error says, such as model.save("model.keras").'
 
 
-@job_check("job.saves", Severity.ERROR)
+@job_check("job.saves", Severity.ERROR, "job.model-and-data")
 def saves(training_call: JobFit | JobStep) -> Outcome:
     """The script can save its model after the training.
 

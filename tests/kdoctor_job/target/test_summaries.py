@@ -29,6 +29,7 @@ def test_summaries_need_the_package_of_tensorboard(monkeypatch: pytest.MonkeyPat
         file.write_text(f"{made}def log(loss):\n    tf.summary.{function}('loss', loss)\n")
     monkeypatch.setattr(tf.summary, "create_file_writer", tf.summary.create_file_writer)
     refuse_writers("script")
+    refuse_writers("script")  # as if another script ran before
     monkeypatch.setitem(sys.modules, "tensorboard.summary.v2", None)
     found = why_it_raises(TensorBoard(), None, None)
     assert found is not None

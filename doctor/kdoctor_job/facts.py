@@ -89,6 +89,10 @@ class JobData:
     """Whether a short final batch is impossible (``drop_remainder=True``)."""
     prefetched: bool | None = None
     """Whether the pipeline ends in a prefetch; None for other data than ``tf.data``."""
+    seen: int = 0
+    """Batches that were read, of which the unusual ones are trained, too."""
+    nonfinite: Reason = None
+    """The first of them that holds NaN or infinity, such as ``batch 16``."""
     seconds_per_batch: float | None = None
     """Seconds per batch of the input pipeline, after the first batch."""
 
@@ -211,6 +215,14 @@ class JobTraining:
     """Loss after each execution with the job's optimizer, on all replicas."""
     nonfinite: tuple[str, ...] = ()
     """Variables that held a NaN or an infinity after those steps."""
+    frozen: bool = False
+    """Whether the ``train_step`` of Keras has no variable to train."""
+    unmoved: tuple[str, ...] | None = None
+    """Trainable variables that those steps did not change; None if they may collect their gradients only."""
+    read_probabilities: tuple[str, ...] = ()
+    """Losses that read probabilities, whose outputs were seen."""
+    not_probabilities: Reason = None
+    """Which of them gets something else."""
     step_s: float | None = None
     """Median seconds of an execution after the first, with the job's optimizer."""
     rows: int | None = None

@@ -216,13 +216,13 @@ def test_good_job_passes_live_and_from_snapshot(folder: Path) -> None:
     assert report["exit_code"] == 0, report
     found = statuses(report)
     not_here = (
-        "first-step memory-headroom monitors on-gpus other-fits restores resumes-exactly save-interval saves"
+        "first-step loss-input memory-headroom monitors on-gpus other-fits restores resumes-exactly save-interval saves"
         " several-workers"
     )
     assert {found.pop(f"job.{name}") for name in not_here.split()} == {"skip"}
     assert found.pop("job.input-bound") in ("pass", "fail")
     assert set(found.values()) == {"pass"}
-    assert len(found) == 23
+    assert len(found) == 24
     again = report_of(folder, "--snapshot", "job.json")
     assert {name: status for name, status in statuses(again).items() if name in found} == found
 

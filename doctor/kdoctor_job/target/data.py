@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import time
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Generator, Iterator, List, Optional, Tuple
 
 import numpy as np
 import tensorflow as tf
@@ -13,9 +13,10 @@ import tensorflow as tf
 from kdoctor_job.target.epoch import Epoch
 from kdoctor_job.target.functions import one_shot
 from kdoctor_job.target.parts import PartError, describe, describe_kind
+from kdoctor_job.target.unusual import Unusual
 
 COUNT_S = 3.0
-"""Seconds for counting the batches; for longer epochs, the final batch is derived from the pipeline if possible."""
+"""Seconds for reading the batches; for longer epochs, the final batch is derived from the pipeline if possible."""
 DEFAULT_BATCH = 32
 """The batch size of ``fit`` for arrays."""
 ENDLESS_BATCHES = 2**31
@@ -43,10 +44,11 @@ class Data:
         self._own, self._kept = own, kept and not own
         self._batch_size = batch_size or DEFAULT_BATCH
         self.full: List[Any] = []
-        """The first batches of full size, as ``examine`` read them."""
+        """The first batches of full size, as ``examine`` read them, and unusual ones in place of the last of these."""
         self.most_rows = 0
         """Of the largest part of a batch that it read."""
         self._sizes: List[int] = []
+        self._index, self._unusual = 0, Unusual()
         self._steps_per_epoch: Optional[int] = None
 
     def examine(self, steps: int, steps_per_epoch: Optional[int]) -> Facts:
@@ -59,7 +61,7 @@ class Data:
         if self.kind == "tf.data":
             facts["prefetched"] = _is_prefetched(self._value)
         try:
-            batches = self._batches()
+            batches = self._in_order(self._batches())
         except _UsesUp as reason:
             return dict(facts, unread=str(reason))
         try:
@@ -67,11 +69,9 @@ class Data:
         except _Misshapen as problem:
             facts["problem"] = str(problem)
         except Exception as error:
-            facts["problem"] = f"reading it raised {describe(error)}"
+            facts["problem"] = f"reading batch {self._index + 1} raised {describe(error)}"
         finally:
-            close = getattr(batches, "close", None)
-            if close:
-                close()
+            batches.close()
         return facts
 
     def epoch(self, fresh: Callable[[], Any], steps_per_epoch: Optional[int] = None) -> Epoch:
@@ -133,31 +133,66 @@ class Data:
             self.most_rows = max(self.most_rows, *parts[-1])
             first_at = first_at or time.perf_counter()
             if parts[-1] == parts[0]:
-                self.full.append(tf.nest.map_structure(np.asarray, _plain(batch)))
+                self.full.append(self._look(batch, is_kept=True))
         if not sizes:
             raise _Misshapen("it is empty, without a batch to train on")
         if len(sizes) > 1:
             facts["seconds_per_batch"] = (time.perf_counter() - first_at) / (len(sizes) - 1)
         facts.update(batch=sizes[0], parts=sorted(set(parts[0])), **self._rest(batches, sizes, began))
+        facts.update(seen=self._unusual.seen, nonfinite=self._unusual.nonfinite)
+        later = [one for one in self._unusual.batches if _form(one) == _form(self.full[0])][: max(0, steps - 1)]
+        self.full = [*self.full[: steps - len(later)], *later]
+
+    def _in_order(self, batches: Iterator[Any]) -> Generator[Any, None, None]:
+        try:
+            for batch in batches:
+                yield batch
+                self._index += 1
+        finally:
+            close = getattr(batches, "close", None)
+            if close:
+                close()
+
+    def _in_any_order(self, read: int, length: int) -> Iterator[Any]:
+        """The last item of a PyDataset, and then those behind the first ones without an order."""
+        others = read + np.random.RandomState(0).permutation(max(0, length - 1 - read))
+        for index in [*range(max(read, length - 1), length), *others]:
+            self._index = int(index)
+            yield self._value[self._index]
+
+    def _look(self, batch: Any, *, is_kept: bool = False) -> Any:
+        """The batch as arrays, after a look at what they hold."""
+        arrays = tf.nest.map_structure(np.asarray, _plain(batch))
+        self._unusual.look(f"batch {self._index + 1}", tf.nest.flatten(arrays), arrays, is_kept=is_kept)
+        return arrays
+
+    def _look_further(self, batches: Iterator[Any], most: Optional[int], began: float) -> Tuple[int, bool]:
+        """The rows of the last batch that is read behind the first ones, and whether these are all."""
+        last_index, last = self._index, self._sizes[-1]
+        for batch in itertools.islice(batches, most):
+            rows = _sizes(batch)[0]
+            self._look(batch)
+            if self._index > last_index:
+                last_index, last = self._index, rows
+            if time.perf_counter() - began > COUNT_S:
+                return last, False
+        return last, True
 
     def _rest(self, batches: Iterator[Any], sizes: List[int], began: float) -> Facts:
         length = self._length()
         if length == ENDLESS_BATCHES:
+            self._look_further(batches, max(0, (self._steps_per_epoch or 0) - len(sizes)), began)
             return {
                 "endless": True,
                 "full_batches_only": _static_batch(self._value) if self.kind == "tf.data" else None,
             }
         if self.kind == "PyDataset" and length is not None:
-            final = _sizes(self._value[length - 1])[0] if length > len(sizes) else sizes[-1]
+            final, _ = self._look_further(self._in_any_order(len(sizes), length), None, began)
             return {"endless": False, "batches": length, "final_batch": final}
-        count, last = len(sizes), sizes[-1]
-        for batch in batches:
-            count, last = count + 1, _sizes(batch)[0]
-            if time.perf_counter() - began > COUNT_S:
-                break
-        else:
+        final, is_all = self._look_further(batches, None, began)
+        if is_all:
             only = True if self.kind == "tf.data" and _static_batch(self._value) else None
-            return {"endless": False, "batches": count, "final_batch": last, "full_batches_only": only}
+            return {"endless": False, "batches": self._index, "final_batch": final, "full_batches_only": only}
         known: Facts = {"endless": None if length is None else False, "batches": length}
         if self.kind == "tf.data" and _static_batch(self._value):
             known["full_batches_only"] = True
@@ -363,6 +398,10 @@ def _in_floatx(values: Any) -> Any:
     """The values as ``fit`` has those of arrays: real numbers have the type of Keras's variables."""
     array = np.asarray(values)
     return array.astype(tf.keras.backend.floatx()) if np.issubdtype(array.dtype, np.floating) else array
+
+
+def _form(batch: Any) -> List[Tuple[Any, ...]]:
+    return [(leaf.shape, leaf.dtype) for leaf in tf.nest.flatten(batch)]
 
 
 def _sizes(batch: Any) -> List[int]:

@@ -16,6 +16,7 @@ from kdoctor_job.target.copies import Copier, NotBuiltError, Setup
 from kdoctor_job.target.epoch import Epoch
 from kdoctor_job.target.evaluating import leaf
 from kdoctor_job.target.layers import random_layers
+from kdoctor_job.target.loss_input import not_probabilities
 from kdoctor_job.target.model import is_compiled, is_real
 from kdoctor_job.target.options import (
     BUILT_LATE,
@@ -26,6 +27,7 @@ from kdoctor_job.target.options import (
     UNSET,
     Option,
     changing_gradients,
+    optimizers_of,
     options_of,
     own_state,
 )
@@ -256,10 +258,15 @@ class JobTrainer:
 
     def _first_steps(self, copy: Any, trained: Trained) -> Facts:
         later = sorted(trained.seconds[1:])
+        losses, wrong = not_probabilities(copy, self._trials.batches[0])
         return {
             "own_losses": trained.losses,
             "of_one_replica": of_one_replica(self._trials.strategy, _untrained(copy)),
             "nonfinite": self._nonfinite(copy),
+            "frozen": not copy.trainable_variables and not self._has_own_step,
+            "unmoved": _unmoved(copy, trained),
+            "read_probabilities": losses,
+            "not_probabilities": wrong,
             "step_s": later[len(later) // 2] if later else None,
         }
 
@@ -284,6 +291,15 @@ class JobTrainer:
     def _say(self, **facts: Any) -> None:
         self.facts.update(facts)
         self._note(self.facts)
+
+
+def _unmoved(model: Any, trained: Trained) -> Optional[List[str]]:
+    """The trainable variables with their first value; None if the optimizer may not have updated any yet."""
+    values = zip(trained.names, trained.kinds, trained.started, trained.weights)
+    found = [name for name, kind, started, now in values if not kind and np.array_equal(started, now)]
+    optimizers = optimizers_of(getattr(model, "optimizer", None))  # one that wraps another leaves out steps
+    collects = len(optimizers) > 1 or any(getattr(one, "gradient_accumulation_steps", None) for one in optimizers)
+    return None if collects and len(found) == trained.kinds.count("") else found
 
 
 def _untrained(model: Any) -> Iterable[Any]:

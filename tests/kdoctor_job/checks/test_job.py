@@ -65,6 +65,8 @@ OWN = JobComparison(
     optimizer="Adam", deviation=1e-6, noise=1e-6, logs=LOGS, reference_logs=LOGS, reordered_logs={"accuracy": 0.5}
 )
 TRAINING = JobTraining(
+    unmoved=(),
+    read_probabilities=("BinaryCrossentropy",),
     steps=3,
     examples=192,
     examples_trained=192,
@@ -177,6 +179,24 @@ def test_missing_facts_are_unknown(check_id: str) -> None:
 
 
 ENDED = "the job ended {} (died)"
+test_all_trained = table(
+    "job.all-trained",
+    Severity.WARNING,
+    passes(run(), "3 steps changed every trainable variable"),
+    skips(run(training={"unmoved": None})),
+    fails(run(training={"unmoved": ("a/kernel", "a/bias")}), "did not change 2 variables: a/kernel, a/bias"),
+    unknown(run(training={"not_run": "used up"})),
+)
+test_loss_input = table(
+    "job.loss-input",
+    Severity.WARNING,
+    passes(run(), "BinaryCrossentropy gets"),
+    skips(run(training={"read_probabilities": ()})),
+    fails(
+        run(training={"not_probabilities": "mse reads probabilities, and gets -2 to 2"}), "gets -2 to 2", "from_logits"
+    ),
+    unknown(run(training={"not_run": "used up"})),
+)
 test_data_readable = table(
     "job.data-readable",
     Severity.ERROR,
@@ -185,10 +205,10 @@ test_data_readable = table(
         for problem, fix in (
             ("it is empty", "Check its file pattern"),
             ("its elements are ragged", "Pad"),
-            ("reading it raised NotFoundError: a.tfrecord; No such file or directory", "Check the path"),
-            ("reading it raised InvalidArgumentError: Cannot batch tensors with different shapes in", "Pad"),
-            ("reading it raised DataLossError: corrupted record at 0", "Find the file"),
-            ("reading it raised KeyError: 'label'", "Read it without a model"),
+            ("reading batch 7 raised NotFoundError: a.tfrecord; No such file or directory", "Check the path"),
+            ("reading batch 7 raised InvalidArgumentError: Cannot batch tensors with different shapes in", "Pad"),
+            ("reading batch 7 raised DataLossError: corrupted record at 0", "Find the file"),
+            ("reading batch 7 raised KeyError: 'label'", "Read it without a model"),
         )
     ),
     unknown(run(data={"unread": "used up"}), "data: used up."),
@@ -740,6 +760,12 @@ test_trains = table(
     fails(run(job=AFTER_OPTION, outcome="timed-out", phase="build", seconds=600.0), "your model: hung in phase build"),
     fails(
         run(training={"problem": "You must feed a value for placeholder", "trains_share": False}), "optimizer.build("
+    ),
+    fails(run(training={"frozen": True}), "none of its variables is trainable", "Set trainable = True"),
+    fails(
+        run(training={"own_losses": (1.0, None)}, data={"nonfinite": "batch 16"}),
+        "batch 16 of the data holds NaN",
+        "Leave those examples out",
     ),
     fails(run(training={"problem": "ValueError: no", "trains_alone": True}), "first axis"),
     fails(run(training={"problem": "ValueError: no", "trains_share": False}), "shares of a replica"),

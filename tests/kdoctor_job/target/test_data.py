@@ -27,6 +27,43 @@ def test_first_batches_of_a_generator_are_read_again() -> None:
     assert [(int(x[0]), int(y[0])) for x, y in make()] == [(0, 10), (1, 11), (2, 12)]
 
 
+def test_later_batches_that_are_unusual_are_read_in_place_of_usual_ones() -> None:
+    import keras
+
+    from kdoctor_job.target.data import Data
+
+    x: Any = np.zeros((40, 3), "float32")
+    y: Any = np.ones(40, int)
+    x[21, 1], y[30], y[35] = np.nan, 9, -1
+
+    class Items(keras.utils.PyDataset):  # type: ignore[misc] # no types
+        def __len__(self) -> int:
+            return 10
+
+        def __getitem__(self, index: int) -> Any:
+            return x[index * 4 :][:4], y[index * 4 :][:4]
+
+    for given in ((x, y), Items()):
+        data = Data(given, own=False, batch_size=4)
+        facts = data.examine(4, None)
+        assert (facts["seen"], facts["nonfinite"], facts["batches"], facts["final_batch"]) == (10, "batch 6", 10, 4)
+        assert len(data.full) == 4
+        assert np.isnan(data.full[1][0][1, 1])
+        assert {int(labels.max()) for _, labels in data.full} == {1, 9}
+        assert {int(labels.min()) for _, labels in data.full} == {1, -1}
+
+
+def test_error_of_a_later_batch_has_its_number() -> None:
+    from kdoctor_job.target.data import Data
+
+    def batches() -> Iterator[Any]:
+        yield from numbered()
+        raise OSError
+
+    facts = Data(batches(), own=True, batch_size=None).examine(2, None)
+    assert "batch 6 raised OSError" in facts["problem"]
+
+
 def test_real_numbers_of_arrays_have_the_type_that_fit_gives_them() -> None:
     from kdoctor_job.target.data import Data
 

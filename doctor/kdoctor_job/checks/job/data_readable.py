@@ -30,4 +30,5 @@ def data_readable(data: JobData) -> Outcome:
         expected = "batches of examples, all of one shape"
         fix = next((fix for part, fix in _FIXES.items() if part in data.problem), _OTHERWISE)
         return finding("data", data.problem, expected, remedy_for(data.problem, fix), brief=headline(data.problem))
-    return evidence("data", f"{data.kind}, batches of {some([*map(str, data.parts)]) or data.batch}")
+    looked = f" ({data.seen} looked at)" if data.seen else ""
+    return evidence("data", f"{data.kind}, batches of {some([*map(str, data.parts)]) or data.batch}{looked}")

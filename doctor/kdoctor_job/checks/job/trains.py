@@ -9,7 +9,8 @@ from kdoctor_checks.smoke._judging import brief_end, finding, unknown
 from kdoctor_job.checks.job._user_model import headline, job_check, job_of, remedy_for, training_of
 from kdoctor_job.facts import JobData, JobTraining
 
-_EXPECTED = "the first steps finish, with finite losses and weights"
+_EXPECTED = "the first steps train, with finite losses and weights"
+_FROZEN_REMEDY = "Set trainable = True for what fit is to train, before compile."
 _REMEDY = "To reproduce the error, run fit on a few batches under the same strategy."
 _ALONE_REMEDY = (
     "One device trains it. Replicas get a share of each part of a batch, cut along its first axis: let that axis be "
@@ -33,6 +34,7 @@ _UNNAMED = (
 )
 """What fit also takes. Weights in the dataset are examined."""
 _CALLBACK_REMEDY = "Change that callback so that Keras takes it, or leave it out."
+_DATA_REMEDY = "Leave those examples out, or fill their gaps, before fit: one such batch makes all weights NaN."
 _NAN_REMEDY = "Look for a too large learning rate, a logarithm or division without a floor, and NaN in the data."
 
 
@@ -40,33 +42,38 @@ _NAN_REMEDY = "Look for a too large learning rate, a logarithm or division witho
 def trains(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
     """The model finishes its first steps on all replicas and stays finite.
 
-    Why: most errors that stop a job (shapes, memory, a train_step that a strategy refuses) occur in its first steps,
-    or after its first epoch: the hooks of Keras's callbacks are called for two epochs here, with their files in a
-    temporary folder.
+    Why: most errors that stop a job (shapes, memory, a train_step that a strategy refuses) occur in its first steps, at
+    a batch with NaN or a rare label, which is searched for, or after its first epoch: the hooks of Keras's callbacks
+    are called for two epochs here, with their files in a temporary folder.
     Remedy: fix the error; fit would raise the same.
     Source: https://keras.io/guides/distributed_training_with_tensorflow/
     """
-    training = training_of(run)
+    training, data = training_of(run), job_of(run).data
     unfinished = not (isinstance(training, JobTraining) and (training.own_losses or training.problem))
-    if unfinished and case.outcome in ("died", "timed-out", "raised") and job_of(run).data:
+    if unfinished and case.outcome in ("died", "timed-out", "raised") and data:
         brief, explained_by = brief_end(case), of_end(run, case)
         yield finding("your model", describe_end(case), _EXPECTED, _REMEDY, brief=brief, explained_by=explained_by)
     elif not isinstance(training, JobTraining):
         yield training
     elif training.problem:
         brief = headline(training.problem)
-        remedy = _remedy(training, training.problem, job_of(run).data)
+        remedy = _remedy(training, training.problem, data)
         yield finding("your model", training.problem, _EXPECTED, remedy, brief=brief)
     elif training.ended_by:
         brief, remedy = headline(training.ended_by), remedy_for(training.ended_by, _CALLBACK_REMEDY)
         yield finding("callbacks", training.ended_by, "callbacks raise no error", remedy, brief=brief)
+    elif training.frozen:
+        yield finding("your model", "none of its variables is trainable", _EXPECTED, _FROZEN_REMEDY)
     elif not training.own_losses:
         yield unknown("training", "no step finished")
     elif None in training.own_losses or training.nonfinite:
         nonfinite = f"; NaN or infinity in {some(training.nonfinite)}" if training.nonfinite else ""
         observed = f"losses {format_losses(training.own_losses)}{nonfinite}"
-        brief = "losses or weights become NaN in the first steps"
-        yield finding("your model", observed, _EXPECTED, _NAN_REMEDY, brief=brief)
+        brief, remedy = "losses or weights become NaN in the first steps", _NAN_REMEDY
+        if data and data.nonfinite:
+            observed = f"{data.nonfinite} of the data holds NaN or infinity, with which the {observed}"
+            brief, remedy = f"{data.nonfinite} of the data makes losses or weights NaN", _DATA_REMEDY
+        yield finding("your model", observed, _EXPECTED, remedy, brief=brief)
     else:
         steps = counted(training.steps, "step")
         failed = [option.value for option in training.options if option.problem]

@@ -50,6 +50,10 @@ class JobModel:
     """The default of the optimizer's class."""
     schedule: str | None = None
     """Class of the learning rate schedule."""
+    scheduled_steps: int | None = None
+    """Steps of the training, as far as they are known; None if there is no schedule, or none are known."""
+    zero_from: int | None = None
+    """A step from which the schedule gives 0 until the last tenth of them; None if it does not."""
     keras: str | None = None
     """Package and version of the model's Keras: ``keras 3.15.1``, ``tf_keras 2.21.0``."""
     clipping: tuple[str, ...] | None = None

@@ -217,7 +217,7 @@ def test_good_job_passes_live_and_from_snapshot(folder: Path) -> None:
     found = statuses(report)
     not_here = (
         "first-step loss-input memory-headroom monitors on-gpus other-fits restores resumes-exactly save-interval saves"
-        " several-workers"
+        " schedule several-workers"
     )
     assert {found.pop(f"job.{name}") for name in not_here.split()} == {"skip"}
     assert found.pop("job.input-bound") in ("pass", "fail")

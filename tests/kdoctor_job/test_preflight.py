@@ -239,7 +239,7 @@ def test_guard_raises_and_result_renders() -> None:
     cells = Cells()
     cells.feed(found["html"])
     assert cells.open == []
-    assert (cells.shown, cells.folded) == (1, 36)
+    assert (cells.shown, cells.folded) == (1, 37)
 
 
 def test_import_kdoctor_is_light() -> None:

@@ -18,6 +18,7 @@ from kdoctor_job.target.fitting import FitArguments
 from kdoctor_job.target.model import examine_model
 from kdoctor_job.target.options import options_of
 from kdoctor_job.target.parts import PartError, as_model, call, is_model, keras_of, name_of
+from kdoctor_job.target.rates import of_schedule
 from kdoctor_job.target.strategies import OwnStrategy
 from kdoctor_job.target.training import JobTrainer
 from kdoctor_job.target.trials import Trials, in_a_thread
@@ -85,6 +86,8 @@ class Job:
             data = self._open_data(strategy, fit)
             found = data.examine(self.steps, fit.number("steps_per_epoch", self.steps_per_epoch))
             say(data=found)
+            steps = (found.get("steps_per_epoch") or found.get("batches") or 0) * (fit.number("epochs") or 1)
+            say(model={**facts["model"], **(of_schedule(model, steps) if steps else {})})
             unread = fit.read_validation(self.steps, own=self.own is not None)
             say(fit_arguments=fit.names, monitored=fit.monitored, validation_unread=unread)
         except PartError as error:

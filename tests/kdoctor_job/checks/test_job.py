@@ -51,6 +51,7 @@ MODEL = JobModel(
     optimizer="Adam",
     learning_rate=0.004,
     default_learning_rate=0.001,
+    scheduled_steps=100,
     keras="keras 3.15.1",
     clipping=(),
     steps_per_execution=1,
@@ -196,6 +197,14 @@ test_loss_input = table(
         run(training={"not_probabilities": "mse reads probabilities, and gets -2 to 2"}), "gets -2 to 2", "from_logits"
     ),
     unknown(run(training={"not_run": "used up"})),
+)
+test_schedule = table(
+    "job.schedule",
+    Severity.WARNING,
+    passes(run(model={"schedule": "CosineDecay"}), "CosineDecay gives no 0"),
+    skips(run(model={"scheduled_steps": None})),
+    unknown(run(job=JobRun())),
+    fails(run(model={"zero_from": 9}), "gives 0 from step 9", briefs=["0 from step 9 of 100"], of=["learning rate"]),
 )
 test_data_readable = table(
     "job.data-readable",

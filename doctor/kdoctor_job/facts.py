@@ -210,6 +210,8 @@ class JobTraining:
     """The error of a step with as many examples as the final batch has."""
     final_nonfinite: tuple[str, ...] | None = None
     """What was NaN or infinite after it, the loss or variables; None if it was not taken."""
+    odd_problem: Reason = None
+    """The error of a step with a batch whose shapes differ from those of the first ones."""
     of_whole_batch: Literal["outputs", "layers", "loss", "step"] | None = None
     """What does not follow from the shares of a batch, if the weights differ: the outputs of an example, what layers
     add to the loss, the rest of it, or what an own ``train_step`` does."""

@@ -48,7 +48,7 @@ class Data:
         self.most_rows = 0
         """Of the largest part of a batch that it read."""
         self._sizes: List[int] = []
-        self._index, self._unusual = 0, Unusual()
+        self._index, self.unusual = 0, Unusual()
         self._steps_per_epoch: Optional[int] = None
 
     def examine(self, steps: int, steps_per_epoch: Optional[int]) -> Facts:
@@ -139,8 +139,8 @@ class Data:
         if len(sizes) > 1:
             facts["seconds_per_batch"] = (time.perf_counter() - first_at) / (len(sizes) - 1)
         facts.update(batch=sizes[0], parts=sorted(set(parts[0])), **self._rest(batches, sizes, began))
-        facts.update(seen=self._unusual.seen, nonfinite=self._unusual.nonfinite)
-        later = [one for one in self._unusual.batches if _form(one) == _form(self.full[0])][: max(0, steps - 1)]
+        facts.update(seen=self.unusual.seen, nonfinite=self.unusual.nonfinite)
+        later = [one for one in self.unusual.batches if _form(one) == _form(self.full[0])][: max(0, steps - 1)]
         self.full = [*self.full[: steps - len(later)], *later]
 
     def _in_order(self, batches: Iterator[Any]) -> Generator[Any, None, None]:
@@ -163,7 +163,7 @@ class Data:
     def _look(self, batch: Any, *, is_kept: bool = False) -> Any:
         """The batch as arrays, after a look at what they hold."""
         arrays = tf.nest.map_structure(np.asarray, _plain(batch))
-        self._unusual.look(f"batch {self._index + 1}", tf.nest.flatten(arrays), arrays, is_kept=is_kept)
+        self.unusual.look(f"batch {self._index + 1}", tf.nest.flatten(arrays), arrays, is_kept=is_kept)
         return arrays
 
     def _look_further(self, batches: Iterator[Any], most: Optional[int], began: float) -> Tuple[int, bool]:

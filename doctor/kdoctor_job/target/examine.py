@@ -106,6 +106,7 @@ class Job:
             fit,
             data.is_static,
             found.get("final_batch") or 0,
+            data.unusual.odd,
         )
         epoch = partial(data.epoch, lambda: fit.apply(self._made(strategy)))
         alone = self.own is not None

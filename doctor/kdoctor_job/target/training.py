@@ -191,7 +191,7 @@ class JobTrainer:
         try:
             epoch = self._epoch()
             trained = self._trials.on_its_data(epoch, setup, phase)
-            return {"examples": epoch.examples(), "examples_trained": trained, **self._final()}
+            return {"examples": epoch.examples(), "examples_trained": trained, **self._final(), **self._of_odd()}
         except (CopyError, PartError, SpentError) as error:
             return {"examples_unread": str(error)}
         except Exception as error:
@@ -202,11 +202,23 @@ class JobTrainer:
         if not 0 < self._trials.final < len(leaf(self._trials.batches[0])):
             return {}
         try:
-            losses = self._trials.on_final_batch()
+            cut = tf.nest.map_structure(lambda leaf: leaf[: self._trials.final], self._trials.batches[0])
+            losses = self._trials.go_on([self._trials.batches[0], cut])
         except Exception as error:
             return {"final_problem": describe(error)}
         lost = ["the loss that fit reports"] if None in losses else []
         return {"final_nonfinite": [*lost, *self._nonfinite(self._trials.mirrored)]}
+
+    def _of_odd(self) -> Facts:
+        """The error of a step with a batch whose shapes differ from those of the others; nothing if it trains."""
+        if self._trials.odd is None:
+            return {}
+        name, batch = self._trials.odd
+        try:
+            self._trials.go_on([batch])
+        except Exception as error:
+            return {"odd_problem": f"{name} has other shapes: {describe(error)}"}
+        return {}
 
     def _train_own(self, phase: Phase) -> Tuple[Trained, Tuple[str, ...]]:
         """The first steps as the job takes them, or without the options with which they fail.

@@ -127,6 +127,8 @@ class Trials:
     """Whether the batch size is part of the data's type."""
     final: int = 0
     """Examples in the final batch; 0 if that is not known."""
+    odd: Optional[Tuple[str, Any]] = None
+    """A batch with other shapes than these, and its name."""
     phase: Phase = field(default=lambda _: None)
     """Gets the name of each training after the job's first steps."""
     draws_alike: Optional[bool] = field(default=None, init=False)
@@ -283,15 +285,13 @@ class Trials:
             self._built = places_built(made.made)
             return trained()
 
-    def on_final_batch(self) -> List[Optional[float]]:
-        """Train the copy on the replicas with one batch more, and with as many examples as the final batch has.
+    def go_on(self, batches: Sequence[Any]) -> List[Optional[float]]:
+        """Train the copy on the replicas with more batches, the last of which may be shorter.
 
         Returns:
-            The losses of both steps; None for one that is not finite.
+            The losses of the steps; None for one that is not finite.
         """
-        cut = tf.nest.map_structure(lambda leaf: leaf[: self.final], self.batches[0])
-        made = self._mirrored
-        return self._train(made, [self.batches[0], cut], Setup(own=False), None).losses if made else []
+        return self._train(self._mirrored, batches, Setup(own=False), None).losses if self._mirrored else []
 
     def reset(self, sign: int = 1) -> None:
         """Give both copies the weights that they started with, or kernels of the other sign for other outputs."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Set, Tuple
 
 import numpy as np
 
@@ -19,6 +19,9 @@ class Unusual:
         self.seen = 0
         self.nonfinite: Optional[str] = None
         """The name of the first batch that holds NaN or infinity."""
+        self.odd: Optional[Tuple[str, Any]] = None
+        """The first batch with other shapes or types than all that are trained, and its name."""
+        self._forms: Set[Tuple[Any, ...]] = set()
         self._usual: Dict[Tuple[int, int], Any] = {}
         """The largest and smallest value of each part so far."""
         self._kept: Dict[Tuple[int, int], Any] = {}
@@ -33,6 +36,11 @@ class Unusual:
             is_kept: whether it is one of those that are trained here without being unusual.
         """
         self.seen += 1
+        form = tuple((part.shape[1:], part.dtype.kind, len(part) == len(parts[0])) for part in parts)
+        if is_kept:
+            self._forms.add(form)
+        elif self.odd is None and self._forms != {*self._forms, form} and len(self._forms) == 1:
+            self.odd = name, batch
         for place, part in enumerate(parts):
             if not np.issubdtype(part.dtype, np.number) or not part.size:
                 continue

@@ -770,6 +770,7 @@ test_trains = table(
     fails(
         run(training={"problem": "You must feed a value for placeholder", "trains_share": False}), "optimizer.build("
     ),
+    fails(run(training={"odd_problem": "batch 18: ValueError: no"}), "batch 18: ValueError", "of that batch"),
     fails(run(training={"frozen": True}), "none of its variables is trainable", "Set trainable = True"),
     fails(
         run(training={"own_losses": (1.0, None)}, data={"nonfinite": "batch 16"}),

@@ -53,6 +53,20 @@ def test_later_batches_that_are_unusual_are_read_in_place_of_usual_ones() -> Non
         assert {int(labels.min()) for _, labels in data.full} == {1, -1}
 
 
+def test_batch_of_other_shapes_is_odd_where_those_before_have_one_form() -> None:
+    from kdoctor_job.target.data import Data
+
+    def batches(*widths: int) -> Iterator[Any]:
+        for width in widths:
+            yield np.ones((4, width)), np.ones(4)
+        yield np.ones((3, width)), np.ones(3)  # the final one
+
+    for widths, name in (((2, 2, 2, 5, 6), "batch 4"), ((2, 3, 2, 5), None), ((2, 2, 2, 2), None)):
+        data = Data(batches(*widths), own=True, batch_size=None)
+        data.examine(2, None)
+        assert (data.unusual.odd and data.unusual.odd[0]) == name
+
+
 def test_error_of_a_later_batch_has_its_number() -> None:
     from kdoctor_job.target.data import Data
 

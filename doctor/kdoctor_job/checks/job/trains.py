@@ -10,6 +10,7 @@ from kdoctor_job.checks.job._user_model import headline, job_check, job_of, reme
 from kdoctor_job.facts import JobData, JobTraining
 
 _EXPECTED = "the first steps train, with finite losses and weights"
+_ODD_REMEDY = "Make the parts of that batch as those of the others: one shape, and one number of inputs and targets."
 _FROZEN_REMEDY = "Set trainable = True for what fit is to train, before compile."
 _REMEDY = "To reproduce the error, run fit on a few batches under the same strategy."
 _ALONE_REMEDY = (
@@ -59,6 +60,9 @@ def trains(run: SmokeRun, case: SmokeCase) -> Iterator[Outcome]:
         brief = headline(training.problem)
         remedy = _remedy(training, training.problem, data)
         yield finding("your model", training.problem, _EXPECTED, remedy, brief=brief)
+    elif training.odd_problem:
+        brief = headline(training.odd_problem)
+        yield finding("your model", training.odd_problem, _EXPECTED, _ODD_REMEDY, brief=brief)
     elif training.ended_by:
         brief, remedy = headline(training.ended_by), remedy_for(training.ended_by, _CALLBACK_REMEDY)
         yield finding("callbacks", training.ended_by, "callbacks raise no error", remedy, brief=brief)

@@ -116,6 +116,8 @@ def plain(text: str) -> str:
     text = _LONG_NUMBER.sub("(a number of too many digits)", ESCAPES.sub("", text))
     if not XML.search(text) and _TAG.search(text):
         text = unescape(_TAG.sub("", re.sub(r"<br ?/?>(?!\n)", "\n", text)))
+    if any(text.count(mark) > text.count(unescape(mark)) for mark in ("&lt;", "&gt;", "&nbsp;")):
+        text = unescape(text)
     if not diagnostics.IS_DCGM.search(text):
         text = "\n".join(map(_separated, text.split("\n")))
     text = _TYPED.sub(r"\1\n", text.replace("\r\n", "\n").translate(_CHARACTERS))
@@ -123,7 +125,7 @@ def plain(text: str) -> str:
     text = _UNIT.sub(r"\1\2\1 ", text)
     if "Overall Health" in text:
         text = _VALUE.sub(r"\n| \1 | \2 |\n", text)
-    return _NOTE.sub("", unescape(text) if "&lt;" in text and "<" not in text else text)
+    return _NOTE.sub("", text)
 
 
 def unquote(lines: list[str]) -> list[str]:

@@ -49,6 +49,7 @@ PASTES: dict[str, Callable[[str], str]] = {
     "with each space once": lambda text: re.sub(r"[ \t]+", " ", text),
     "with each space once and none that leads": lambda text: re.sub(r"(?m)^ ", "", re.sub(r"[ \t]+", " ", text)),
     "as HTML": lambda text: text.replace("<", "&lt;").replace(">", "&gt;"),
+    "as mail": lambda text: text.replace(">", "&gt;").replace("  ", "&nbsp; "),
     "with spaces of a web page": lambda text: text.replace("  ", "\u00a0 "),
     "with trailing spaces": lambda text: re.sub(r"(?m)(?<=.)$", "   ", text),
     "in one line": lambda text: " ".join(text.split()) + "\n\n",

@@ -365,7 +365,7 @@ test_saves = table(
         fails(
             each,
             "model.save('last') will raise (train.py:17)",
-            briefs=["the save after the training will raise an error (train.py:17)"],
+            briefs=["model.save('last') will raise (train.py:17)"],
             of=["script"],
         )
         for each in (run(fit=replace(FIT, save=RAISING)), looped(save=RAISING))

@@ -2,7 +2,7 @@ from kdoctor.facts import SmokeRun
 from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import counted, some
 from kdoctor_checks.smoke._judging import evidence, finding, starves, unknown
-from kdoctor_job.checks.job._user_model import job_check, job_of
+from kdoctor_job.checks.job._user_model import headline, job_check, job_of
 from kdoctor_job.facts import JobData, JobModel, JobTraining
 
 _REMEDY = (
@@ -43,7 +43,7 @@ def _judge_measured(size: str, training: JobTraining | None) -> Outcome | None:
     if training is None or (training.final_problem is None and training.final_nonfinite is None):
         return None
     if training.final_problem:
-        observed, brief = f"{size}: {training.final_problem}", "raises an error"
+        observed, brief = f"{size}: {training.final_problem}", headline(training.final_problem)
         return finding("final batch", observed, _EXPECTED, _REMEDY, brief=brief)
     if training.final_nonfinite:
         observed = f"{size}: NaN or infinity in {some(training.final_nonfinite)} (measured here)"

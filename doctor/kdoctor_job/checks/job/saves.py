@@ -1,6 +1,6 @@
 from kdoctor.model import NotApplicable, Outcome, Severity
 from kdoctor_checks.smoke._judging import evidence, finding
-from kdoctor_job.checks.job._user_model import job_check
+from kdoctor_job.checks.job._user_model import headline, job_check
 from kdoctor_job.facts import JobFit, JobStep
 
 _REMEDY = 'Change that call as the error says, such as model.save("model.keras").'
@@ -20,5 +20,5 @@ def saves(training_call: JobFit | JobStep) -> Outcome:
         return NotApplicable(reason="no save that certainly follows the training was found")
     if not save.error:
         return evidence("script", f"the save in {save.place} works with a small model")
-    brief = f"the save after the training will raise an error ({save.place})"
-    return finding("script", f"{save.error} ({save.place})", "a save that works", _REMEDY, brief=brief)
+    observed = f"{save.error} ({save.place})"
+    return finding("script", observed, "a save that works", _REMEDY, brief=headline(observed))

@@ -187,11 +187,16 @@ def name_of(function: Any) -> str:
     return str(getattr(function, "__qualname__", None) or type(function).__name__)
 
 
-def describe(error: BaseException) -> str:
-    """The error in one line: its class, the first informative line, and where the user's code raised it."""
+def describe(error: BaseException, *, folder: str = "") -> str:
+    """The error in one line: its class, the first informative line, and where the user's code raised it.
+
+    Args:
+        error: of the user's code.
+        folder: of kdoctor, which paths in it do not show.
+    """
     if error.__context__ is not None and str(error).startswith("Unable to automatically build the model"):
         return describe(error.__context__)
-    said = str(error)
+    said = str(error).replace(folder and f"{folder}{os.sep}", "")
     if isinstance(error, OSError) and error.errno and error.strerror:
         # The file and the reason first, since long messages are cut. HDF5 has a message where others have the reason.
         reason = os.strerror(error.errno)

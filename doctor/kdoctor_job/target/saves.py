@@ -126,7 +126,7 @@ def _why(model: Any, method: str, ending: str, keywords: Sequence[ast.keyword]) 
         try:
             getattr(small, method)(str(Path(folder, ending)), **given)
         except Exception as error:
-            return describe(error)
+            return describe(error, folder=folder)
     return (why_not_serialized(model) or "") if ending.endswith(".keras") else ""
 
 

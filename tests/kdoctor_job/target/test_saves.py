@@ -46,6 +46,7 @@ def test_call_that_will_raise_after_the_training_is_named(source: str, line: int
     fit = next(number for number, text in enumerate(source.splitlines(), 1) if "fit(" in text)
     found = first_save(model, source, fit, values)
     assert (found[1] if found and found[0] else None) == line
+    assert "kdoctor-job" not in str(found)
 
 
 def test_class_with_its_own_way_to_save_decides() -> None:

@@ -1,9 +1,11 @@
 """The rules of ``tests/style.py`` find what they are for."""
 
+import subprocess
+
 import pytest
 
 from helpers.cases import cases
-from style import File, faults, messages, over_budget, repeated, too_many_targets
+from style import ROOT, File, faults, messages, over_budget, repeated, too_many_targets
 
 
 def found(name: str, text: str) -> list[str]:
@@ -68,3 +70,9 @@ def test_package_without_a_budget_is_over_it() -> None:
 def test_help_has_room_for_twelve_targets() -> None:
     assert list(too_many_targets("x: ## Do it\n" * 12)) == []
     assert len(list(too_many_targets("x: y ## Do it\n" * 13))) == 1
+
+
+def test_repository_holds_text_only() -> None:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    files = [ROOT / name for name in filter(None, listed.split("\0"))]
+    assert [file for file in files if file.is_file() and b"\0" in file.read_bytes()] == []

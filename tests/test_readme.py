@@ -39,7 +39,7 @@ NEEDS_GPUS = {
     "kdoctor check --no-smoke --output junit=kdoctor.xml",
     "kdoctor check --python /path/to/venv",
 }
-LOG = "Could not find cuda drivers on your machine, GPU will not be used.\n"
+LOG = "Could not find cuda drivers on your machine, GPU will not be used.\nNum GPUs Available: 0\n"
 
 
 @pytest.fixture(scope="module")

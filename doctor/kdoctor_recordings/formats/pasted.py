@@ -88,7 +88,7 @@ LONGEST_LINE = 100_000
 """Characters of a line. Longer lines are not part of a dump, except for XML without line ends."""
 
 _QUERY = re.compile(r"=+NVSMI LOG=+\s*|GPU [0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]\s*")
-XML = re.compile(r"\s*<(?:\?xml|!DOCTYPE nvidia_smi_log|nvidia_smi_log>)")
+XML = re.compile(r"(?<!\s)\s*<(?:\?xml|!DOCTYPE nvidia_smi_log|nvidia_smi_log>)")
 _ELEMENT = re.compile(r"\s*</?[a-z_]")
 _LONG_NUMBER = re.compile(r"\d{30,}")
 """Longer than any value of a machine. Python refuses to read thousands of digits."""

@@ -225,8 +225,8 @@ class JobTraining:
     """Whether the ``train_step`` of Keras has no variable to train."""
     unmoved: tuple[str, ...] | None = None
     """Trainable variables that those steps did not change; None if they may collect their gradients only."""
-    read_probabilities: tuple[str, ...] = ()
-    """Losses that read probabilities, whose outputs were seen."""
+    read_probabilities: tuple[str, ...] | None = None
+    """Losses that read probabilities; None if what they get was not seen."""
     not_probabilities: Reason = None
     """Which of them gets something else."""
     step_s: float | None = None

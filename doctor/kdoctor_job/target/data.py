@@ -133,14 +133,14 @@ class Data:
             self.most_rows = max(self.most_rows, *parts[-1])
             first_at = first_at or time.perf_counter()
             if parts[-1] == parts[0]:
-                self.full.append(self._look(batch, is_kept=True))
+                self.full.append(self._look(batch, is_first=True))
         if not sizes:
             raise _Misshapen("it is empty, without a batch to train on")
         if len(sizes) > 1:
             facts["seconds_per_batch"] = (time.perf_counter() - first_at) / (len(sizes) - 1)
         facts.update(batch=sizes[0], parts=sorted(set(parts[0])), **self._rest(batches, sizes, began))
         facts.update(seen=self.unusual.seen, nonfinite=self.unusual.nonfinite)
-        later = [one for one in self.unusual.batches if _form(one) == _form(self.full[0])][: max(0, steps - 1)]
+        later = self.unusual.batches[: max(0, steps - 1)]
         self.full = [*self.full[: steps - len(later)], *later]
 
     def _in_order(self, batches: Iterator[Any]) -> Generator[Any, None, None]:
@@ -160,10 +160,10 @@ class Data:
             self._index = int(index)
             yield self._value[self._index]
 
-    def _look(self, batch: Any, *, is_kept: bool = False) -> Any:
+    def _look(self, batch: Any, *, is_first: bool = False) -> Any:
         """The batch as arrays, after a look at what they hold."""
         arrays = tf.nest.map_structure(np.asarray, _plain(batch))
-        self.unusual.look(f"batch {self._index + 1}", tf.nest.flatten(arrays), arrays, is_kept=is_kept)
+        self.unusual.look(f"batch {self._index + 1}", tf.nest.flatten(arrays), arrays, is_first=is_first)
         return arrays
 
     def _look_further(self, batches: Iterator[Any], most: Optional[int], began: float) -> Tuple[int, bool]:
@@ -398,10 +398,6 @@ def _in_floatx(values: Any) -> Any:
     """The values as ``fit`` has those of arrays: real numbers have the type of Keras's variables."""
     array = np.asarray(values)
     return array.astype(tf.keras.backend.floatx()) if np.issubdtype(array.dtype, np.floating) else array
-
-
-def _form(batch: Any) -> List[Tuple[Any, ...]]:
-    return [(leaf.shape, leaf.dtype) for leaf in tf.nest.flatten(batch)]
 
 
 def _sizes(batch: Any) -> List[int]:

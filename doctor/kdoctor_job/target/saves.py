@@ -32,12 +32,8 @@ def first_save(model: Any, source: str, line: int, values: Mapping[str, Any]) ->
         line: of the call of ``fit``, from 1.
         values: what names mean there.
     """
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError):
-        return None
     tried = None
-    for statement in _after(tree.body, line):
+    for statement in _after(_statements(source), line):
         for call in ast.walk(statement):
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS:
                 ending = _ending(call.args[0], values) if len(call.args) == 1 else ""
@@ -63,16 +59,21 @@ def save_after_loop() -> Optional[Dict[str, Any]]:
 
 def numbers_of_history(source: str, line: int) -> List[str]:
     """The names in ``history.history["acc"]`` behind ``history = model.fit(...)`` in that line, if that runs."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError):
-        return []
-    assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)]
+    body = _statements(source)
+    nodes = (node for statement in body for node in ast.walk(statement))
+    assigned = [node for node in nodes if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)]
     names = {ast.unparse(one) for node in assigned if _has(node, line) for one in node.targets}
-    later = [node for statement in _after(tree.body, line) for node in ast.walk(statement)]
+    later = [node for statement in _after(body, line) for node in ast.walk(statement)]
     of_fit = {f"{name}.history" for name in names}
     read = [node.slice for node in later if isinstance(node, ast.Subscript) and ast.unparse(node.value) in of_fit]
     return sorted({str(name.value) for name in read if isinstance(name, ast.Constant)})
+
+
+def _statements(source: str) -> List[ast.stmt]:
+    try:
+        return ast.parse(source).body
+    except (SyntaxError, ValueError):
+        return []
 
 
 def _has(node: ast.stmt, line: int) -> bool:

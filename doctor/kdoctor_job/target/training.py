@@ -16,7 +16,7 @@ from kdoctor_job.target.copies import Copier, NotBuiltError, Setup
 from kdoctor_job.target.epoch import Epoch
 from kdoctor_job.target.evaluating import leaf
 from kdoctor_job.target.layers import random_layers
-from kdoctor_job.target.loss_input import not_probabilities
+from kdoctor_job.target.loss_input import probabilities_read
 from kdoctor_job.target.model import is_compiled, is_real
 from kdoctor_job.target.options import (
     BUILT_LATE,
@@ -270,16 +270,14 @@ class JobTrainer:
 
     def _first_steps(self, copy: Any, trained: Trained) -> Facts:
         later = sorted(trained.seconds[1:])
-        losses, wrong = not_probabilities(copy, self._trials.batches[0])
         return {
             "own_losses": trained.losses,
             "of_one_replica": of_one_replica(self._trials.strategy, _untrained(copy)),
             "nonfinite": self._nonfinite(copy),
             "frozen": not copy.trainable_variables and not self._has_own_step,
             "unmoved": _unmoved(copy, trained),
-            "read_probabilities": losses,
-            "not_probabilities": wrong,
             "step_s": later[len(later) // 2] if later else None,
+            **probabilities_read(copy, self._trials.batches[0], self._trials.strategy.num_replicas_in_sync),
         }
 
     def _nonfinite(self, copy: Any) -> List[str]:

@@ -9,6 +9,8 @@ import numpy as np
 _MOST_VALUES = 1_000_000
 """Larger parts are pictures, not labels or words, of which a layer may refuse the largest or smallest."""
 _SIDES: Tuple[Callable[[Any], Any], ...] = (np.max, np.min)
+_Key = Tuple[int, int]
+"""A part and a side; (-1, 0) for NaN and infinity."""
 
 
 class Unusual:
@@ -22,50 +24,52 @@ class Unusual:
         self.odd: Optional[Tuple[str, Any]] = None
         """The first batch with other shapes or types than all that are trained, and its name."""
         self._forms: Set[Tuple[Any, ...]] = set()
-        self._usual: Dict[Tuple[int, int], Any] = {}
+        self._shapes: List[Any] = []
+        self._extremes: Dict[_Key, Any] = {}
         """The largest and smallest value of each part so far."""
-        self._kept: Dict[Tuple[int, int], Any] = {}
+        self._kept: Dict[_Key, Any] = {}
 
-    def look(self, name: str, parts: List[Any], batch: Any, *, is_kept: bool) -> None:
+    def look(self, name: str, parts: List[Any], batch: Any, *, is_first: bool) -> None:
         """Look at the next batch.
 
         Args:
             name: of the batch.
             parts: its arrays.
             batch: the same in its structure.
-            is_kept: whether it is one of those that are trained here without being unusual.
+            is_first: whether it is one of the first ones, which are trained anyway.
         """
         self.seen += 1
-        form = tuple((part.shape[1:], part.dtype.kind, len(part) == len(parts[0])) for part in parts)
-        if is_kept:
+        form = tuple((part.shape[1:], part.dtype.kind, part.shape[:1] == parts[0].shape[:1]) for part in parts)
+        if is_first:
             self._forms.add(form)
-        elif self.odd is None and self._forms != {*self._forms, form} and len(self._forms) == 1:
+            self._shapes = self._shapes or [part.shape for part in parts]
+        elif self.odd is None and form not in self._forms and len(self._forms) == 1:
             self.odd = name, batch
-        for place, part in enumerate(parts):
-            if not np.issubdtype(part.dtype, np.number) or not part.size:
-                continue
-            if np.issubdtype(part.dtype, np.floating) and not np.isfinite(part).all():
-                if self.nonfinite is None:
-                    self.nonfinite = name
-                    self._keep((-1, 0), batch, is_kept=is_kept)
-            elif part.size <= _MOST_VALUES and _is_whole(part):
-                for side, extreme in enumerate(_SIDES):
-                    value, key = extreme(part), (place, side)
-                    if key not in self._usual or extreme([value, self._usual[key]]) != self._usual[key]:
-                        self._usual[key] = value
-                        self._keep(key, batch, is_kept=is_kept)
+        is_full = form in self._forms and self._shapes == [part.shape for part in parts]
+        for key in [key for place, part in enumerate(parts) for key in self._new(name, place, part)]:
+            if is_first:
+                self._kept.pop(key, None)
+            elif is_full:
+                self._kept[key] = batch
 
-    def _keep(self, key: Tuple[int, int], batch: Any, *, is_kept: bool) -> None:
-        if is_kept:
-            self._kept.pop(key, None)
-        else:
-            self._kept[key] = batch
+    def _new(self, name: str, place: int, part: Any) -> List[_Key]:
+        """What this part of a batch holds that none did before."""
+        if part.dtype.kind not in "iuf" or not part.size:
+            return []
+        if part.dtype.kind == "f" and not np.isfinite(part).all():
+            is_new, self.nonfinite = self.nonfinite is None, self.nonfinite or name
+            return [(-1, 0)] if is_new else []
+        if part.size > _MOST_VALUES or (part.dtype.kind == "f" and not (part == np.floor(part)).all()):
+            return []
+        found = []
+        for side, extreme in enumerate(_SIDES):
+            value, key = extreme(part), (place, side)
+            if key not in self._extremes or extreme([value, self._extremes[key]]) != self._extremes[key]:
+                self._extremes[key] = value
+                found.append(key)
+        return found
 
     @property
     def batches(self) -> List[Any]:
-        """Each of them once, the most unusual first."""
+        """Those that are not among the first and have their shapes, each once, the most unusual first."""
         return list({id(batch): batch for _, batch in sorted(self._kept.items(), key=lambda item: item[0])}.values())
-
-
-def _is_whole(part: Any) -> bool:
-    return np.issubdtype(part.dtype, np.integer) or bool((part == np.floor(part)).all())

@@ -53,6 +53,14 @@ def test_later_batches_that_are_unusual_are_read_in_place_of_usual_ones() -> Non
         assert {int(labels.min()) for _, labels in data.full} == {1, -1}
 
 
+def test_numbers_without_an_order_and_texts_are_looked_at() -> None:
+    from kdoctor_job.target.data import Data
+
+    batches = [{"x": np.full((4, 2), number * 1j), "text": np.array(["a"] * 4)} for number in range(4)]
+    facts = Data(iter(batches), own=True, batch_size=None).examine(2, None)
+    assert (facts.get("problem"), facts["batches"]) == (None, 4)
+
+
 def test_batch_of_other_shapes_is_odd_where_those_before_have_one_form() -> None:
     from kdoctor_job.target.data import Data
 

@@ -27,26 +27,34 @@ def test_outputs_are_compared_with_what_the_loss_reads(
 ) -> None:
     import keras
 
-    from kdoctor_job.target.loss_input import not_probabilities
+    from kdoctor_job.target.loss_input import probabilities_read
 
     if isinstance(loss, tuple):
         loss = getattr(keras.losses, loss[0])(from_logits=loss[1])
     inputs = keras.Input((2,))
-    scores = keras.layers.Dense(3, activation=activation, kernel_initializer="ones")(inputs)
+    scores = keras.layers.Dense(3, activation=activation, kernel_initializer="ones", name="z")(inputs)
+    raw = keras.layers.Flatten(name="a")(inputs)
     batch = np.array([[-4.0, 1.0], [3.0, 2.0]]), np.eye(3)[:2]
-    for model, several in ((keras.Model(inputs, scores), loss), (keras.Model(inputs, [inputs, scores]), ["mse", loss])):
-        model.compile(loss=several)
-        found, wrong = not_probabilities(model, batch)
-        assert (found, wrong is not None) == (names, is_wrong)
-    assert wrong is None or "-3 to 5" in wrong
+    for outputs, losses in (
+        (scores, loss), ([raw, scores], ["mse", loss]), ([scores, raw], {"a": "mse", "z": loss}),
+        ({"z": scores, "a": raw}, {"z": loss}),
+    ):  # fmt: skip
+        model = keras.Model(inputs, outputs)
+        model.compile(loss=losses)
+        found = probabilities_read(model, batch, 1)
+        assert (tuple(found["read_probabilities"]), bool(found.get("not_probabilities"))) == (names, is_wrong)
+    assert not is_wrong or "-3 to 5" in found["not_probabilities"]
 
 
-def test_model_that_takes_no_other_batch_size_is_not_judged() -> None:
+def test_losses_of_outputs_that_have_no_names_are_not_judged() -> None:
     import keras
 
-    from kdoctor_job.target.loss_input import not_probabilities
+    from kdoctor_job.target.loss_input import probabilities_read
 
-    model = keras.Sequential([keras.Input(batch_shape=(16, 2)), keras.layers.Flatten(), keras.layers.Dense(1)])
-    model.compile(loss="binary_crossentropy")
-    model.call = None  # as one that raises
-    assert not_probabilities(model, np.ones((16, 2))) == ((), None)
+    class Lists(keras.Model):  # type: ignore[misc] # no types
+        def call(self, values: Any) -> list[Any]:
+            return [values, values]
+
+    model = Lists()
+    model.compile(loss={"a": "binary_crossentropy"})
+    assert probabilities_read(model, np.ones((4, 2)), 2) == {"read_probabilities": None}

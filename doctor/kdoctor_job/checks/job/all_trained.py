@@ -1,6 +1,6 @@
-from kdoctor.model import NotApplicable, Outcome, Severity
+from kdoctor.model import Outcome, Severity
 from kdoctor.text.lists import counted, some
-from kdoctor_checks.smoke._judging import evidence, finding
+from kdoctor_checks.smoke._judging import evidence, finding, unknown
 from kdoctor_job.checks.job._user_model import job_check
 from kdoctor_job.facts import JobTraining
 
@@ -16,9 +16,9 @@ def all_trained(training: JobTraining) -> Outcome:
     Remedy: let the loss depend on it, or set trainable = False on purpose.
     Source: https://www.tensorflow.org/guide/autodiff#getting_a_gradient_of_none
     """
-    if training.unmoved is None:
-        return NotApplicable(reason="the optimizer collects the gradients of more steps")
     steps = counted(training.steps, "step")
+    if training.unmoved is None:
+        return unknown("your model", f"its optimizer may not have updated a variable in {steps}")
     if not training.unmoved:
         return evidence("your model", f"{steps} changed every trainable variable")
     observed = f"{steps} did not change {counted(len(training.unmoved), 'variable')}: {some(training.unmoved)}"

@@ -1,6 +1,6 @@
 from kdoctor.model import NotApplicable, Outcome, Severity
 from kdoctor.text.lists import some
-from kdoctor_checks.smoke._judging import evidence, finding
+from kdoctor_checks.smoke._judging import evidence, finding, unknown
 from kdoctor_job.checks.job._user_model import job_check
 from kdoctor_job.facts import JobTraining
 
@@ -19,6 +19,8 @@ def loss_input(training: JobTraining) -> Outcome:
     if training.not_probabilities:
         wrong = training.not_probabilities
         return finding("your model", wrong, "numbers between 0 and 1", _REMEDY, brief=wrong)
+    if training.read_probabilities is None:
+        return unknown("your model", "what its losses get was not seen")
     if not training.read_probabilities:
-        return NotApplicable(reason="no loss that reads probabilities was seen with its outputs")
+        return NotApplicable(reason="no loss reads probabilities")
     return evidence("your model", f"{some(training.read_probabilities)} gets numbers between 0 and 1")

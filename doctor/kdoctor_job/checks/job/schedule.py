@@ -1,6 +1,6 @@
 from kdoctor.model import NotApplicable, Outcome, Severity
 from kdoctor.text.lists import counted
-from kdoctor_checks.smoke._judging import evidence, finding
+from kdoctor_checks.smoke._judging import evidence, finding, unknown
 from kdoctor_job.checks.job._user_model import job_check
 from kdoctor_job.facts import JobModel
 
@@ -16,8 +16,10 @@ def schedule(model: JobModel) -> Outcome:
     Remedy: give it the steps of the training on all replicas. They are fewer if the batch grew with the replicas.
     Source: https://keras.io/api/optimizers/learning_rate_schedules/cosine_decay/
     """
+    if not model.schedule:
+        return NotApplicable(reason="the job has no learning rate schedule")
     if model.scheduled_steps is None:
-        return NotApplicable(reason="no learning rate schedule whose steps are known")
+        return unknown("learning rate", f"the steps of the training, or the rates of {model.schedule}, are not known")
     steps = counted(model.scheduled_steps, "step")
     if model.zero_from is None:
         return evidence("learning rate", f"{model.schedule} gives no 0 in the first 90 % of {steps}")
